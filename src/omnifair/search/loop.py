@@ -1,0 +1,171 @@
+"""The loop that every strategy runs in; it alone counts trainings and keeps what was found.
+
+A strategy is a frozen value. Its :meth:`Strategy.steps` is a generator that yields batches of
+proposals and is sent the trials, so that an algorithm reads as it would be written on paper and
+cannot train, count or stop anything itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+
+from omnifair.problem import Measurement, Problem
+from omnifair.training import Proposal, Trainer, Trial
+
+Steps = Generator[Sequence[Proposal], Sequence[Trial], None]
+
+
+class Status(StrEnum):
+    """How a search ended; :attr:`message` says it to people."""
+
+    SATISFIED = "satisfied"
+    INFEASIBLE = "infeasible"
+    BUDGET = "budget"
+    UNCONSTRAINED = "unconstrained"
+
+    @property
+    def message(self) -> str:
+        """One sentence."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Status.SATISFIED: "The constraints are met where they were measured.",
+    Status.INFEASIBLE: "The search ended without meeting the constraints.",
+    Status.BUDGET: "The budget of trainings ended before the constraints were met.",
+    Status.UNCONSTRAINED: "There were no constraints: this is the plain estimator.",
+}
+
+
+class Strategy(Protocol):
+    """A way to look for multipliers."""
+
+    def steps(self, problem: Problem) -> Steps:
+        """Yield proposals, be sent their trials, return when there is no more to try.
+
+        ``problem`` is bound to the rows on which trials are measured.
+        """
+        ...
+
+    def budget(self, problem: Problem) -> int | None:
+        """How many trainings at most when the user sets no limit; None for no limit."""
+        ...
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a search found: the best trial (or the closest), and the record of all."""
+
+    trial: Trial
+    status: Status
+    records: tuple[dict[str, Any], ...]
+    smallest: tuple[Measurement, ...]
+
+    @property
+    def fits(self) -> int:
+        """How often the learner was fitted."""
+        return sum(int(r["fits"]) for r in self.records)
+
+
+def search(
+    strategy: Strategy,
+    trainer: Trainer,
+    max_fits: int | None,
+    notify: Callable[[dict[str, Any]], None],
+) -> Solution:
+    """Run a strategy within a budget of fits of the learner.
+
+    Returns the most accurate trial that meets every constraint, or else the closest one.
+    """
+    problem = trainer.measured
+    budget = strategy.budget(problem)
+    left = max_fits if max_fits is not None else None
+    if left is None and budget is not None:
+        left = budget * trainer.fits_per_trial
+    best: Trial | None = None
+    records: list[dict[str, Any]] = []
+    nearest: list[Measurement] = []
+    steps = strategy.steps(problem)
+    proposals: Sequence[Proposal] = next(steps, ())
+    out_of_budget = False
+    while proposals and not out_of_budget:
+        trials: list[Trial] = []
+        for proposal in proposals:
+            if left is not None and left < trainer.fits_per_trial:
+                out_of_budget = True
+                break
+            trial = trainer.train(proposal)
+            left = None if left is None else left - trial.fits
+            best = trial if best is None or _rank(trial) > _rank(best) else best
+            nearest = _nearest(nearest, trial.measurement, problem)
+            records.append(_record(trial, problem))
+            notify(records[-1])
+            trials.append(trial)
+        if not out_of_budget:
+            try:
+                proposals = steps.send(trials)
+            except StopIteration:
+                proposals = ()
+    steps.close()
+    assert best is not None  # the budget allows for one training, which estimator.py checks
+    status = Status.SATISFIED if best.satisfied else Status.INFEASIBLE
+    if out_of_budget and not best.satisfied:
+        status = Status.BUDGET
+    return Solution(best, status, tuple(_same_keys(records)), tuple(nearest))
+
+
+def _rank(trial: Trial) -> tuple[bool, float, float, float, int]:
+    """Satisfying trials by merit, the others by how little they miss; then the gentlest, first."""
+    measured, size = trial.measurement, float(np.abs(trial.multipliers).sum())
+    first, second = measured.merit, -measured.worst
+    if not trial.satisfied:
+        first, second = second, first
+    return trial.satisfied, first, second, -size, -trial.number
+
+
+def _nearest(
+    kept: list[Measurement], new: Measurement, problem: Problem
+) -> list[Measurement]:
+    """For each constraint the measurement that came closest to it by itself."""
+    if not kept:
+        return [new] * len(problem.structure.constraints)
+    return [
+        new if _miss(new, problem, c) < _miss(old, problem, c) else old
+        for c, old in enumerate(kept)
+    ]
+
+
+def _miss(measured: Measurement, problem: Problem, constraint: int) -> float:
+    violations = measured.violations[problem.structure.owner == constraint]
+    return float(np.where(np.isnan(violations), np.inf, violations).max(initial=-np.inf))
+
+
+def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
+    """A trial as plain values, ready to be a row of a dataframe."""
+    measured, structure = trial.measurement, problem.structure
+    undefined = [structure.metric_text(p) for p in np.flatnonzero(np.isnan(measured.rates))]
+    record: dict[str, Any] = {
+        "training": trial.number,
+        "fits": trial.fits,
+        "satisfied": trial.satisfied,
+        str(structure.objective): measured.objective,
+    }
+    for constraint, value in zip(structure.constraints, measured.measures, strict=True):
+        record[str(constraint.measure)] = value
+    record["worst_violation"] = measured.worst
+    record["undefined"] = ", ".join(undefined)
+    record["seconds"] = trial.seconds
+    for k in np.flatnonzero(trial.multipliers):
+        record[f"multiplier of {structure.row_labels[k]}"] = float(trial.multipliers[k])
+    return record
+
+
+def _same_keys(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A multiplier that a training did not use was 0 there."""
+    keys = dict.fromkeys(key for record in records for key in record)
+    return [{key: record.get(key, 0.0) for key in keys} for record in records]
