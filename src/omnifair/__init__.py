@@ -1,0 +1,29 @@
+"""omnifair: classifiers of your own that meet the fairness constraints you declare."""
+
+from omnifair.constraints import Constraint, Measure, each, gap, overall, ratio
+from omnifair.errors import (
+    DataError,
+    DatasetError,
+    DeclarationError,
+    GroupError,
+    InfeasibleError,
+    InfeasibleWarning,
+    LabelError,
+    LearnerError,
+    OmnifairError,
+    OmnifairWarning,
+    ParseError,
+    PositiveClassWarning,
+    TrainingError,
+    UndefinedRateError,
+    WeightError,
+)
+from omnifair.estimator import FairClassifier
+from omnifair.groups import groups
+from omnifair.language import format_policy, parse, parse_policy, read_policy, write_policy
+from omnifair.rates import coefficients
+from omnifair.report import Report
+from omnifair.search import BracketSearch, GridSearch, PaperSearch, Status
+from omnifair.validation import ValidationSet
+
+__version__ = "0.1.0"

@@ -1,0 +1,491 @@
+"""FairClassifier: the wiring of declare, bind, weigh, train, search, report into one estimator."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from omnifair.constraints import as_constraints
+from omnifair.errors import (
+    DataError,
+    InfeasibleError,
+    InfeasibleWarning,
+    LabelError,
+    LearnerError,
+    PositiveClassWarning,
+    WeightError,
+)
+from omnifair.frames import Frame
+from omnifair.language import parse_rate
+from omnifair.learners import Learner, fresh, learner_for, weight_keywords
+from omnifair.problem import Array, Problem, bind, bind_like, check_objective
+from omnifair.rates import Rate
+from omnifair.report import Report, explain, make_report, plain_report
+from omnifair.search import BracketSearch, Solution, Status, search
+from omnifair.training import Classes, Fold, Trainer
+from omnifair.validation import TRAIN, ValidationSet, as_validation, folds, holdout
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What ``fit`` was given, checked: bits are 0 and 1."""
+
+    X: Any
+    bits: NDArray[np.int8]
+    weights: Array
+    frame: Frame
+
+
+def _estimator_has(method: str) -> Any:
+    def check(self: FairClassifier) -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), method)
+        return True
+
+    return check
+
+
+class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Train a classifier of your own so that it meets fairness constraints.
+
+    The estimator is trained on reweighted examples for a few settings of the multipliers; kept
+    is the most accurate model that meets every constraint on the validation rows. It is one
+    plain fitted model: deterministic, and without need of the sensitive features to predict.
+
+    Parameters
+    ----------
+    estimator
+        Any binary classifier whose ``fit`` takes ``sample_weight``; a pipeline, a search or a
+        calibrator around one; or, with ``weighting="resample"``, any classifier at all.
+    constraints
+        One constraint or a list of them, such as ``gap(selection_rate, by="sex") <= 0.03``.
+        With an empty list this is the plain estimator, trained on everything.
+    objective
+        What to keep as good as possible: a rate, or its text. Whether it should be large or
+        small follows from its cells.
+    strategy
+        How to look for multipliers: by default :class:`BracketSearch`; or
+        :class:`PaperSearch`, :class:`GridSearch`, or one of your own.
+    validation
+        Where the constraints have to be met: a fraction of the rows, held out within each group
+        and label; a number of folds (out-of-fold predictions of all rows); ``"train"`` (the
+        training rows themselves); or a validation set ``(X, y[, sensitive_features[,
+        sample_weight]])``. Nothing else is ever looked at.
+    refit
+        Train once more with the chosen multipliers on all rows given to ``fit``. The measures of
+        the report then belong to the model before. (With folds this is always done, as there is
+        no other model to return.)
+    on_infeasible
+        ``"raise"`` an :class:`InfeasibleError`, or return the ``"closest"`` model with a warning.
+    weighting
+        ``"sample_weight"``, or ``"resample"`` for estimators without weights: rows are
+        replicated instead.
+    max_trainings
+        How often the estimator may be fitted at most, all folds and refits counted. None leaves
+        it to the strategy.
+    pos_label
+        The positive class. By default 1 for labels {0, 1} and {-1, 1}, True for booleans;
+        for other labels the second in sorted order is taken, with a warning.
+    n_jobs
+        How many folds are trained at the same time, through joblib.
+    random_state
+        Decides the split and any replication, and is given to every training in which the
+        estimator's own ``random_state`` is None.
+    verbose
+        1 prints a line for each training.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted model.
+    classes_
+        The two class labels.
+    multipliers_
+        The multipliers it was trained with, by constraint row; those that are not 0.
+    trials_
+        A record of every training: a list of flat dicts, as ``pandas.DataFrame`` takes it.
+    status_
+        How the search ended: a :class:`Status`.
+
+    Examples
+    --------
+    >>> from omnifair import FairClassifier, gap
+    >>> from omnifair.rates import selection_rate
+    >>> model = FairClassifier(
+    ...     LogisticRegression(), gap(selection_rate, by="sex") <= 0.03, random_state=0
+    ... ).fit(X, y, sensitive_features=people)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        constraints: Any = (),
+        *,
+        objective: Any = "accuracy",
+        strategy: Any = None,
+        validation: Any = 0.25,
+        refit: bool = False,
+        on_infeasible: str = "raise",
+        weighting: str = "sample_weight",
+        max_trainings: int | None = None,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.constraints = constraints
+        self.objective = objective
+        self.strategy = strategy
+        self.validation = validation
+        self.refit = refit
+        self.on_infeasible = on_infeasible
+        self.weighting = weighting
+        self.max_trainings = max_trainings
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Find the multipliers and keep the best model.
+
+        Parameters
+        ----------
+        X, y
+            Features, as the estimator takes them, and labels of two classes.
+        sensitive_features
+            The columns that constraints name: a dataframe, a series, a dict of columns or an
+            array. Names that are not there are looked up in ``X``. Not needed to predict.
+        sample_weight
+            How much each row counts, in training and in every rate.
+        """
+        constraints = as_constraints(self.constraints)
+        objective = check_objective(_as_rate(self.objective))
+        if self.on_infeasible not in ("raise", "closest"):
+            raise LearnerError(
+                f"on_infeasible must be 'raise' or 'closest', got {self.on_infeasible!r}."
+            )
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        (X,) = indexable(X)
+        validate_data(self, X, skip_check_array=True)
+        labels = _checked_labels(y, _num_samples(X))
+        self.classes_ = np.unique(labels)
+        if not constraints:
+            return self._fit_plain(X, labels, sample_weight, seed)
+
+        classes = _classes(self.classes_, self.pos_label)
+        learner = learner_for(self.estimator, self.weighting, seed)
+        given = _given(X, labels, sensitive_features, sample_weight, classes)
+        problem = bind(constraints, objective, given.frame, given.bits, given.weights)
+        parts, measured = self._parts(given, problem, classes, random)
+        trainer = Trainer(learner, parts, measured, classes, self.n_jobs)
+        refit = bool(self.refit) or len(parts) > 1
+        solution = search(
+            BracketSearch() if self.strategy is None else self.strategy,
+            trainer,
+            self._max_fits(trainer.fits_per_trial, refit),
+            self._notify,
+        )
+        return self._keep(solution, trainer, X, problem, refit=refit)
+
+    def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
+        """No constraints: the estimator as it is, with its own errors."""
+        if sample_weight is None:
+            self.estimator_ = fresh(self.estimator, seed).fit(X, labels)
+        else:
+            weights = _checked_weights(sample_weight, len(labels))
+            keywords = weight_keywords(self.estimator) if self.weighting != "resample" else ()
+            self.estimator_ = Learner(self.estimator, keywords, seed).fit(X, labels, weights)
+        self.multipliers_: dict[str, float] = {}
+        self.trials_: list[dict[str, Any]] = [{"training": 0, "fits": 1, "satisfied": True}]
+        self.status_ = Status.UNCONSTRAINED
+        self.report_ = plain_report(
+            estimator=type(self.estimator).__name__, positive=repr(_plain(self.classes_[-1]))
+        )
+        return self
+
+    def _parts(
+        self,
+        given: _Given,
+        problem: Problem,
+        classes: Classes,
+        random: np.random.RandomState,
+    ) -> tuple[list[Fold], Problem]:
+        """What is trained on and what is measured, both checked to hold every group."""
+        X = given.X
+        kind = as_validation(self.validation)
+        if isinstance(kind, ValidationSet):
+            train = _part(problem, None, "the training part")
+            seen = _given(
+                kind.X,
+                _checked_labels(kind.y, _num_samples(kind.X), of="the validation set's y"),
+                kind.sensitive_features,
+                kind.sample_weight,
+                classes,
+            )
+            measured = bind_like(
+                problem, seen.frame, seen.bits, seen.weights, "the validation set"
+            )
+            measured.check_judgeable()
+            return [Fold(X, train, kind.X, np.arange(len(measured)))], measured
+        if kind == TRAIN:
+            measured = _part(problem, None, "the training rows")
+            return [Fold(X, measured, X, np.arange(len(measured)))], measured
+        if isinstance(kind, float):
+            rows, held = holdout(problem.code, kind, random)
+            train = _part(problem, rows, "the training part")
+            measured = _part(problem, held, "the validation part")
+            here = np.arange(len(held))
+            return [
+                Fold(_safe_indexing(X, rows), train, _safe_indexing(X, held), here)
+            ], measured
+        assert isinstance(kind, int)  # as_validation allows nothing else
+        measured = _part(problem, None, f"all rows, out of fold ({kind} folds)")
+        return [
+            Fold(
+                _safe_indexing(X, rows),
+                _part(problem, rows, f"the training part of fold {number}"),
+                _safe_indexing(X, held),
+                held,
+            )
+            for number, (rows, held) in enumerate(folds(problem.code, kind, random), 1)
+        ], measured
+
+    def _max_fits(self, fits_per_trial: int, refit: bool) -> int | None:
+        if self.max_trainings is None:
+            return None
+        least = fits_per_trial + refit
+        if isinstance(self.max_trainings, bool) or not self.max_trainings >= least:
+            raise LearnerError(
+                f"max_trainings={self.max_trainings!r}: one trial with these settings takes "
+                f"{least} trainings; allow for that many at least."
+            )
+        return int(self.max_trainings) - refit
+
+    def _notify(self, record: dict[str, Any]) -> None:
+        if self.verbose:
+            numbers = {
+                k: f"{v:.4f}" if isinstance(v, float) else v
+                for k, v in record.items()
+                if k not in ("fits", "undefined") and not k.startswith("multiplier of")
+            }
+            print("omnifair: " + ", ".join(f"{k} {v}" for k, v in numbers.items()), flush=True)
+
+    def _keep(
+        self, solution: Solution, trainer: Trainer, X: Any, problem: Problem, *, refit: bool
+    ) -> Self:
+        """The fitted attributes; or the error that says why there is no model."""
+        trial, measured = solution.trial, trainer.measured
+        failed = solution.status is not Status.SATISFIED
+        whose = "the measures are of the returned model"
+        model = trial.models[0]
+        if refit:
+            model = trainer.refit(trial, X, problem)
+            whose = "the returned model was trained on all rows, the measures are of " + (
+                "the models of the folds" if len(trial.models) > 1 else "the model before that"
+            )
+        report = make_report(
+            solution,
+            measured,
+            estimator=type(self.estimator).__name__,
+            trainings=solution.fits + refit,
+            measured_model=whose,
+            positive=repr(_plain(trainer.classes.positive)),
+        )
+        multipliers = {
+            measured.structure.row_labels[k]: float(trial.multipliers[k])
+            for k in np.flatnonzero(trial.multipliers)
+        }
+        if failed:
+            message = explain(report, measured, solution)
+            if self.on_infeasible == "raise":
+                worst = np.argsort(-trial.measurement.violations, kind="stable")
+                raise InfeasibleError(
+                    message,
+                    model=model,
+                    multipliers=multipliers,
+                    measures={a.constraint: a.reached for a in report.asked},
+                    smallest={a.constraint: a.smallest for a in report.asked},
+                    binding=tuple(
+                        measured.structure.row_labels[k]
+                        for k in worst
+                        if not trial.measurement.violations[k] <= 0
+                    ),
+                    status=str(solution.status),
+                )
+            warnings.warn(message, InfeasibleWarning, stacklevel=3)
+        self.estimator_ = model
+        self.multipliers_ = multipliers
+        self.trials_ = list(solution.records)
+        self.status_ = solution.status
+        self.report_ = report
+        return self
+
+    # -- using ---------------------------------------------------------------------------------
+
+    def report(self) -> Report:
+        """What was asked, what was reached, on which data; ``print`` it."""
+        check_is_fitted(self)
+        return self.report_
+
+    def _fitted(self, X: Any) -> Any:
+        """The fitted model, once it is clear that ``X`` has the columns it was fitted on."""
+        check_is_fitted(self)
+        if len(getattr(X, "shape", ())) == 2:  # anything else is the estimator's to judge
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.estimator_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The fitted model's decisions."""
+        return np.asarray(self._fitted(X).predict(X))
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The fitted model's probabilities (of the examples as they were weighted)."""
+        return np.asarray(self._fitted(X).predict_proba(X))
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """The fitted model's scores."""
+        return np.asarray(self._fitted(X).decision_function(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.input_tags = inner.input_tags
+            tags.non_deterministic = inner.non_deterministic
+        return tags
+
+
+# -- checking what fit was given -------------------------------------------------------------------
+
+
+def _as_rate(objective: Any) -> Rate:
+    if isinstance(objective, Rate):
+        return objective
+    return parse_rate(objective)
+
+
+def _part(problem: Problem, rows: NDArray[np.intp] | None, name: str) -> Problem:
+    part = problem.take(np.arange(len(problem)) if rows is None else rows, name)
+    part.check_judgeable()
+    weighted = np.bincount(part.labels, part.weights, minlength=2) > 0
+    if not weighted.all():
+        raise LabelError(f"There is only one class in {name}, counting rows of positive weight.")
+    return part
+
+
+def _given(
+    X: Any, labels: NDArray[Any], sensitive: Any, sample_weight: Any, classes: Classes
+) -> _Given:
+    unknown = ~np.isin(labels, [classes.negative, classes.positive])
+    if unknown.any():
+        raise LabelError(
+            f"Label {_plain(labels[unknown][0])!r} is neither {classes.negative!r} nor "
+            f"{classes.positive!r}."
+        )
+    n = len(labels)
+    weights = np.ones(n) if sample_weight is None else _checked_weights(sample_weight, n)
+    return _Given(X, classes.bits(labels), weights, Frame(sensitive, X, n))
+
+
+def _checked_labels(y: Any, n: int, of: str = "y") -> NDArray[Any]:
+    if y is None:
+        raise LabelError(
+            "FairClassifier requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise DataError(
+            f"{of} has {len(labels)} labels, but X has {n} rows (inconsistent numbers of samples)."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise LabelError(f"Input {of} contains NaN or infinity.")
+    if labels.dtype == object and any(v is None or v != v for v in labels):
+        raise LabelError(f"Input {of} contains missing values (None or NaN).")
+    try:
+        check_classification_targets(labels)
+        distinct = np.unique(labels)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"{of}: {error}") from error
+    if len(distinct) > 2:
+        raise LabelError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"{of} has {len(distinct)} classes."
+        )
+    if len(distinct) < 2 and of == "y":
+        raise LabelError(
+            f"{of} has one class only, {_plain(distinct[0])!r}: a classifier needs two classes."
+            if len(distinct)
+            else f"{of} is empty: found array with 0 sample(s) while a minimum of 1 is required."
+        )
+    return np.asarray(labels)
+
+
+def _classes(distinct: NDArray[Any], pos_label: Any) -> Classes:
+    values = [_plain(v) for v in distinct]
+    if pos_label is None:
+        if set(values) not in ({0, 1}, {-1, 1}):  # booleans are among the first
+            warnings.warn(
+                f"The labels are {values[0]!r} and {values[1]!r} and pos_label is not given: "
+                f"{values[1]!r} is taken as the positive class. Say pos_label={values[1]!r} (or "
+                f"pos_label={values[0]!r}) to settle it.",
+                PositiveClassWarning,
+                stacklevel=3,
+            )
+        pos_label = values[1]
+    if pos_label not in values:
+        raise LabelError(
+            f"pos_label={pos_label!r} is not among the labels {values[0]!r} and {values[1]!r}."
+        )
+    position = values.index(pos_label)
+    return Classes(distinct[1 - position], distinct[position])
+
+
+def _checked_weights(sample_weight: Any, n: int) -> Array:
+    try:
+        weights = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise WeightError(f"sample_weight must be numbers: {error}") from error
+    if weights.shape != (n,):
+        raise WeightError(
+            f"sample_weight must hold one number per row, shape ({n},); got {weights.shape}. "
+            "Sample weights must be 1D array or scalar."
+        )
+    for wrong, what in (
+        (~np.isfinite(weights), "NaN or infinite"),
+        (weights < 0, "negative"),
+    ):
+        if wrong.any():
+            raise WeightError(
+                f"sample_weight is {what} in row {int(wrong.argmax())}: a weight says how often a "
+                "row counts."
+            )
+    if not weights.any():
+        raise WeightError("sample_weight is zero for every row: nothing would count.")
+    return weights
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

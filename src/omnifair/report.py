@@ -1,0 +1,221 @@
+"""Report: what was asked, what was reached, on which data, and by which model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnifair.problem import Metric, Problem
+from omnifair.rates import Rate
+from omnifair.search.loop import Solution, Status
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One constraint: what was reached, and the best that any training reached by itself."""
+
+    constraint: str
+    measure: str
+    sense: str
+    bound: float
+    reached: float
+    met: bool
+    smallest: float
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """One rate of one group, and how many rows stand behind it."""
+
+    rate: str
+    group: str
+    value: float
+    count: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a reviewer asks of one fit. ``print`` it, or take it as :meth:`to_dict`."""
+
+    status: Status
+    estimator: str
+    objective: str
+    objective_value: float
+    plain_objective_value: float
+    asked: tuple[Asked, ...]
+    rates: tuple[GroupRate, ...]
+    trainings: int
+    measured_on: str
+    measured_model: str
+    positive: str
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        out = {k: getattr(self, k) for k in self.__dataclass_fields__}
+        out["status"] = str(self.status)
+        out["asked"] = [{k: getattr(a, k) for k in a.__dataclass_fields__} for a in self.asked]
+        out["rates"] = [{k: getattr(r, k) for k in r.__dataclass_fields__} for r in self.rates]
+        out["notes"] = list(self.notes)
+        return out
+
+    def __str__(self) -> str:
+        lines = [
+            f"omnifair: {self.status.message}",
+            f"  model      {self.estimator}, {self.trainings} trainings; {self.measured_model}",
+            f"  measured   on {self.measured_on}; positive class {self.positive}",
+        ]
+        if self.status is not Status.UNCONSTRAINED:
+            lines.append(
+                f"  objective  {self.objective} {self.objective_value:.4f} "
+                f"(plain model {self.plain_objective_value:.4f})"
+            )
+        if self.asked:
+            lines += ["", *_table(
+                ("constraint", "reached", "met"),
+                [(a.constraint, f"{a.reached:.4f}", "yes" if a.met else "NO") for a in self.asked],
+            )]
+        if self.rates:
+            lines += ["", *_table(
+                ("rate", "group", "value", "rows behind it"),
+                [(r.rate, r.group, f"{r.value:.4f}", f"{r.count:g}") for r in self.rates],
+            )]
+        lines += ["", *(f"  note: {note}" for note in self.notes)] if self.notes else []
+        return "\n".join(lines)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    ]
+
+
+def behind(problem: Problem, metric: Metric, cells: np.ndarray[Any, Any]) -> float:
+    """The weight of the rows in a rate's denominator (the smallest, of several)."""
+    if not isinstance(metric.rate, Rate):
+        return float(problem.label_mass[metric.group].sum())
+    here = cells[metric.group]
+    return min(
+        float(here @ (np.asarray(term.denominator.weights) > 0)) for term in metric.rate.terms
+    )
+
+
+def make_report(
+    solution: Solution,
+    problem: Problem,
+    *,
+    estimator: str,
+    trainings: int,
+    measured_model: str,
+    positive: str,
+) -> Report:
+    """What a search found, as a report."""
+    structure, measured = problem.structure, solution.trial.measurement
+    asked = []
+    for c, constraint in enumerate(structure.constraints):
+        violations = measured.violations[structure.owner == c]
+        asked.append(
+            Asked(
+                str(constraint),
+                str(constraint.measure),
+                constraint.sense,
+                constraint.bound,
+                measured.measures[c],
+                bool(np.all(violations <= 1e-9)),
+                solution.smallest[c].measures[c],
+            )
+        )
+    rates = tuple(
+        GroupRate(
+            str(metric.rate),
+            structure.groups[metric.group].label,
+            float(measured.rates[p]),
+            behind(problem, metric, measured.cells),
+        )
+        for p, metric in enumerate(structure.metrics)
+    )
+    return Report(
+        status=solution.status,
+        estimator=estimator,
+        objective=str(structure.objective),
+        objective_value=measured.objective,
+        plain_objective_value=float(solution.records[0][str(structure.objective)]),
+        asked=tuple(asked),
+        rates=rates,
+        trainings=trainings,
+        measured_on=f"{problem.part} ({len(problem):,} rows)",
+        measured_model=measured_model,
+        positive=positive,
+        notes=tuple(_notes(solution, problem)),
+    )
+
+
+def plain_report(*, estimator: str, positive: str) -> Report:
+    """The report of a fit without constraints, which measures nothing."""
+    return Report(
+        status=Status.UNCONSTRAINED,
+        estimator=estimator,
+        objective="",
+        objective_value=float("nan"),
+        plain_objective_value=float("nan"),
+        asked=(),
+        rates=(),
+        trainings=1,
+        measured_on="nothing: there are no constraints",
+        measured_model="the plain estimator, trained on all rows",
+        positive=positive,
+    )
+
+
+def _notes(solution: Solution, problem: Problem) -> list[str]:
+    """What a reader must know beside the numbers: undefined rates, too little data."""
+    notes = []
+    undefined = [r for r in solution.records if r["undefined"]]
+    if undefined:
+        names = ", ".join(sorted({n for r in undefined for n in r["undefined"].split(", ")}))
+        notes.append(
+            f"in {len(undefined)} of {len(solution.records)} trainings a rate had an empty "
+            f"denominator and could not be judged: {names}"
+        )
+    structure, cells = problem.structure, solution.trial.measurement.cells
+    for c, constraint in enumerate(structure.constraints):
+        for p in structure.metrics_of[c]:
+            count = behind(problem, structure.metrics[p], cells)
+            if constraint.measure.kind == "gap" and 0 < count < 1 / max(constraint.bound, 1e-12):
+                notes.append(
+                    f"too little data to tell: {structure.metric_text(p)} rests on {count:g} rows, "
+                    f"so it moves in steps of {1 / count:.3f}, more than the bound "
+                    f"{constraint.bound:g} of {constraint.measure}"
+                )
+    return notes
+
+
+def explain(report: Report, problem: Problem, solution: Solution) -> str:
+    """Why the constraints were not met, and the ways out."""
+    lines = [report.status.message]
+    for asked in report.asked:
+        verdict = "met" if asked.met else "NOT met"
+        lines.append(
+            f"  {asked.constraint}: {verdict}; reached {asked.reached:.4f} in the closest model, "
+            f"{asked.smallest:.4f} at best over {report.trainings} trainings"
+        )
+    violations = solution.trial.measurement.violations
+    if np.isfinite(violations).any():
+        k = int(np.nanargmax(violations))
+        lines.append(f"  The row that binds: {problem.structure.row_labels[k]}.")
+    lines += [f"  Note: {note}." for note in report.notes]
+    reached = {tuple(r[a.measure] for a in report.asked) for r in solution.records}
+    if len(solution.records) > 2 and len(reached) == 1:
+        lines.append(
+            f"  No training changed any rate: does {report.estimator} really use sample_weight?"
+        )
+    lines.append(
+        "  Ways out: a looser bound, more data, a more flexible estimator, more trainings "
+        "(max_trainings), or on_infeasible='closest' to take the closest model with a warning."
+    )
+    return "\n".join(lines)
