@@ -1,5 +1,6 @@
 """omnifair: classifiers of your own that meet the fairness constraints you declare."""
 
+from omnifair import rates
 from omnifair.constraints import Constraint, Measure, each, gap, overall, ratio
 from omnifair.errors import (
     DataError,
@@ -27,3 +28,42 @@ from omnifair.search import BracketSearch, GridSearch, PaperSearch, Status
 from omnifair.validation import ValidationSet
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BracketSearch",
+    "Constraint",
+    "DataError",
+    "DatasetError",
+    "DeclarationError",
+    "FairClassifier",
+    "GridSearch",
+    "GroupError",
+    "InfeasibleError",
+    "InfeasibleWarning",
+    "LabelError",
+    "LearnerError",
+    "Measure",
+    "OmnifairError",
+    "OmnifairWarning",
+    "PaperSearch",
+    "ParseError",
+    "PositiveClassWarning",
+    "Report",
+    "Status",
+    "TrainingError",
+    "UndefinedRateError",
+    "ValidationSet",
+    "WeightError",
+    "coefficients",
+    "each",
+    "format_policy",
+    "gap",
+    "groups",
+    "overall",
+    "parse",
+    "parse_policy",
+    "rates",
+    "ratio",
+    "read_policy",
+    "write_policy",
+]

@@ -58,7 +58,7 @@ def _estimator_has(method: str) -> Any:
     return check
 
 
-class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train a classifier of your own so that it meets fairness constraints.
 
     The estimator is trained on reweighted examples for a few settings of the multipliers; kept
@@ -242,9 +242,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
                 kind.sample_weight,
                 classes,
             )
-            measured = bind_like(
-                problem, seen.frame, seen.bits, seen.weights, "the validation set"
-            )
+            measured = bind_like(problem, seen.frame, seen.bits, seen.weights, "the validation set")
             measured.check_judgeable()
             return [Fold(X, train, kind.X, np.arange(len(measured)))], measured
         if kind == TRAIN:
@@ -255,9 +253,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             train = _part(problem, rows, "the training part")
             measured = _part(problem, held, "the validation part")
             here = np.arange(len(held))
-            return [
-                Fold(_safe_indexing(X, rows), train, _safe_indexing(X, held), here)
-            ], measured
+            return [Fold(_safe_indexing(X, rows), train, _safe_indexing(X, held), here)], measured
         assert isinstance(kind, int)  # as_validation allows nothing else
         measured = _part(problem, None, f"all rows, out of fold ({kind} folds)")
         return [
@@ -288,7 +284,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
                 for k, v in record.items()
                 if k not in ("fits", "undefined") and not k.startswith("multiplier of")
             }
-            print("omnifair: " + ", ".join(f"{k} {v}" for k, v in numbers.items()), flush=True)
+            print("omnifair: " + ", ".join(f"{k} {v}" for k, v in numbers.items()), flush=True)  # noqa: T201 (verbose asks for it)
 
     def _keep(
         self, solution: Solution, trainer: Trainer, X: Any, problem: Problem, *, refit: bool
@@ -358,12 +354,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         """The fitted model's decisions."""
         return np.asarray(self._fitted(X).predict(X))
 
-    @available_if(_estimator_has("predict_proba"))
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The fitted model's probabilities (of the examples as they were weighted)."""
         return np.asarray(self._fitted(X).predict_proba(X))
 
-    @available_if(_estimator_has("decision_function"))
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:
         """The fitted model's scores."""
         return np.asarray(self._fitted(X).decision_function(X))
@@ -412,9 +408,7 @@ def _given(
 
 def _checked_labels(y: Any, n: int, of: str = "y") -> NDArray[Any]:
     if y is None:
-        raise LabelError(
-            "FairClassifier requires y to be passed, but the target y is None."
-        )
+        raise LabelError("FairClassifier requires y to be passed, but the target y is None.")
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
         raise DataError(

@@ -57,8 +57,9 @@ class Frame:
         if isinstance(native, nw.DataFrame):
             columns: dict[Name, Any] = {name: native[name] for name in native.columns}
         elif isinstance(native, nw.Series):
-            columns = {native.name: native} if native.name is not None else {}
-            if not columns or native.name == "":
+            name: Any = native.name  # without a name: None in pandas, "" in polars
+            columns = {} if name is None or name == "" else {name: native}
+            if not columns:
                 self._unnamed = native
         elif isinstance(data, Mapping):
             columns = {str(k): _as_vector(v, f"{role}[{k!r}]") for k, v in data.items()}
@@ -108,13 +109,8 @@ class Frame:
         """
         if self.sensitive is None:
             return self.X
-        left = nw.from_native(self.sensitive, eager_only=True, allow_series=True, pass_through=True)
-        right = nw.from_native(self.X, eager_only=True, pass_through=True)
-        if isinstance(left, nw.Series):
-            left = left.to_frame()
-        if not (isinstance(left, nw.DataFrame) and isinstance(right, nw.DataFrame)):
-            return self.sensitive
-        if left.implementation is not right.implementation:
+        left, right = _dataframe(self.sensitive), _dataframe(self.X)
+        if left is None or right is None or left.implementation is not right.implementation:
             return self.sensitive
         rest = [c for c in right.columns if c not in left.columns]
         joined = left.with_columns(*(right[c] for c in rest)) if rest else left
@@ -136,6 +132,13 @@ class Frame:
             f"Column {name!r} is not in {where}; the columns there: {known}. Pass it to "
             "fit(..., sensitive_features=...)."
         )
+
+
+def _dataframe(data: Any) -> nw.DataFrame[Any] | None:
+    native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return native.to_frame()
+    return native if isinstance(native, nw.DataFrame) else None
 
 
 def _as_vector(values: Any, role: str) -> Any:

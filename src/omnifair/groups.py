@@ -36,7 +36,8 @@ class Columns:
         """A group's name as people read it: ``race=White & sex=Female``."""
         values = key if len(self.names) > 1 and isinstance(key, tuple) else (key,)
         return " & ".join(
-            f"{n}={'(missing)' if v is None else v}" for n, v in zip(self.names, values, strict=True)
+            f"{n}={'(missing)' if v is None else v}"
+            for n, v in zip(self.names, values, strict=True)
         )
 
 
@@ -217,13 +218,15 @@ def _by_columns(source: Columns, grouping: Grouping, frame: Frame, sole: bool) -
     if grouping.missing == "ignore":
         combined[left_out] = -1
     present, atom = _compact(combined)
-    keys, member = [], np.zeros((len(present), int((present >= 0).sum())), dtype=bool)
+    keys: list[Hashable] = []
+    member = np.zeros((len(present), int((present >= 0).sum())), dtype=bool)
     for row, code in enumerate(present.tolist()):
         if code < 0:
             continue
+        rest = code
         values: list[Hashable] = []
         for column in reversed(columns):
-            code, digit = divmod(code, len(column.values) + 1)
+            rest, digit = divmod(rest, len(column.values) + 1)
             values.append(column.values[digit] if digit < len(column.values) else None)
         member[row, len(keys)] = True
         keys.append(tuple(reversed(values)) if len(columns) > 1 else values[0])
@@ -280,7 +283,7 @@ def _objects(values: tuple[Hashable, ...]) -> NDArray[Any]:
 
 
 def _by_function(source: ByFunction, frame: Frame) -> Assignment:
-    result = source.function(frame.native())
+    result: Any = source.function(frame.native())
     if not isinstance(result, Mapping) or not result:
         raise GroupError(
             f"The grouping function {source} must return a dict {{group id: row indices}} with at "
@@ -504,7 +507,9 @@ def _kind(value: Any) -> str:
     return f"of mixed or unknown type ({array.dtype})"
 
 
-def _compared(op: ast.cmpop, left: Any, left_node: ast.expr, right: Any, right_node: ast.expr) -> Any:
+def _compared(
+    op: ast.cmpop, left: Any, left_node: ast.expr, right: Any, right_node: ast.expr
+) -> Any:
     kinds = _kind(left), _kind(right)
     # Python would answer "'30' == 30" with False for every row: a silent empty group.
     if kinds[0] != kinds[1] or (isinstance(op, _ORDERED) and "mixed" in kinds[0]):

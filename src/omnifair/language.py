@@ -19,7 +19,7 @@ import ast
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from omnifair.constraints import (
     OVERALL,
@@ -35,6 +35,8 @@ from omnifair.constraints import (
 from omnifair.errors import DeclarationError, ParseError
 from omnifair.groups import Predicates, groups
 from omnifair.rates import ALIASES, CELLS, FN, FP, NAMED, TN, TP, Rate, error_cost
+
+T = TypeVar("T")
 
 POLICY_HEADER = "omnifair policy"
 POLICY_VERSION = 1
@@ -71,8 +73,8 @@ def parse(text: str) -> Constraint:
         left, right = right, left
     measure, bound = _said(lambda: _measure(left), text), _literal(right)
     if isinstance(operator, ast.LtE):
-        return _said(lambda: measure <= bound, text)
-    return _said(lambda: measure >= bound, text)
+        return _said(lambda: measure.__le__(bound), text)
+    return _said(lambda: measure.__ge__(bound), text)
 
 
 def parse_rate(text: str) -> Rate:
@@ -131,7 +133,7 @@ def write_policy(
 
 
 def _check_version(line: str, number: int) -> None:
-    words = line.split("#")[0].split()
+    words = line.partition("#")[0].split()
     if words[:-1] != POLICY_HEADER.split():
         raise ParseError(
             f"line {number}: a policy starts with '{POLICY_HEADER} {POLICY_VERSION}', "
@@ -154,10 +156,12 @@ def _tree(text: str) -> ast.expr:
     except SyntaxError as error:
         raise ParseError(f"{text!r} cannot be read: {error.msg}.") from None
     except (ValueError, MemoryError, RecursionError) as error:
-        raise ParseError(f"The text cannot be read: {error or type(error).__name__}.") from None
+        raise ParseError(
+            f"The text cannot be read: {str(error) or type(error).__name__}."
+        ) from None
 
 
-def _said(build: Callable[[], Any], text: str) -> Any:
+def _said(build: Callable[[], T], text: str) -> T:
     """``build()``, with what it refuses told as an error of the text."""
     try:
         return build()

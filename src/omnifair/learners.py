@@ -155,15 +155,14 @@ def _request_weights(model: Any) -> None:
     for _, member in getattr(model, "estimators", None) or ():
         if hasattr(member, "fit"):
             _request_weights(member)
-    if hasattr(model, "set_fit_request") and SAMPLE_WEIGHT in inspect.signature(
-        model.fit
-    ).parameters:
+    if (
+        hasattr(model, "set_fit_request")
+        and SAMPLE_WEIGHT in inspect.signature(model.fit).parameters
+    ):
         model.set_fit_request(sample_weight=True)
 
 
-def replicate(
-    weights: NDArray[np.float64], random: np.random.RandomState
-) -> NDArray[np.intp]:
+def replicate(weights: NDArray[np.float64], random: np.random.RandomState) -> NDArray[np.intp]:
     """How often to repeat each row so that repetition stands for weight.
 
     Where all weights are small multiples of one number the copies are exact: weights 0.4 and
@@ -179,7 +178,7 @@ def replicate(
         if counts.sum() > 10 * len(weights):
             break
         if np.allclose(scaled, counts, rtol=0, atol=1e-6):
-            return counts.astype(np.intp)
+            return np.asarray(counts, dtype=np.intp)
     order = np.lexsort((random.permutation(len(weights)), weights))
     edges = np.floor(np.cumsum(weights[order]) * (COPIES * len(weights) / total) + random.uniform())
     copies = np.empty(len(weights), dtype=np.intp)

@@ -312,9 +312,7 @@ def bind(
     return Problem(structure, labels, weights, atom, frame, part=part)
 
 
-def bind_like(
-    problem: Problem, frame: Frame, labels: Bits, weights: Array, part: str
-) -> Problem:
+def bind_like(problem: Problem, frame: Frame, labels: Bits, weights: Array, part: str) -> Problem:
     """Bind the same constraints to other data, which must have exactly the same groups."""
     structure = problem.structure
     other = bind(structure.constraints, structure.objective, frame, labels, weights, part)

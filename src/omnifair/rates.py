@@ -125,12 +125,16 @@ class Count(Declared):
     def __add__(self, other: Any) -> Count:
         if isinstance(other, Count):
             return self._combine(other, 1.0)
-        return NotImplemented if not _is_number(other) else self._refuse_plain_number(other)
+        if _is_number(other):
+            self._refuse_plain_number(other)
+        return NotImplemented
 
     def __sub__(self, other: Any) -> Count:
         if isinstance(other, Count):
             return self._combine(other, -1.0)
-        return NotImplemented if not _is_number(other) else self._refuse_plain_number(other)
+        if _is_number(other):
+            self._refuse_plain_number(other)
+        return NotImplemented
 
     def __radd__(self, other: Any) -> NoReturn:
         self._refuse_plain_number(other)
@@ -319,11 +323,12 @@ class Rate(Declared):
 
     def __sub__(self, other: Any) -> Rate:
         if isinstance(other, (Rate, Count)) or _is_number(other):
-            return self + (-other)
+            negated: Any = -other
+            return self.__add__(negated)
         return NotImplemented
 
     def __rsub__(self, other: Any) -> Rate:
-        return -self + other
+        return (-self).__add__(other)
 
     def __mul__(self, factor: Any) -> Rate:
         if isinstance(factor, Declared):
@@ -338,12 +343,11 @@ class Rate(Declared):
     def __truediv__(self, other: Any) -> Rate:
         if not isinstance(other, Declared):
             return self * (1.0 / _nonzero(other, "The divisor of a rate"))
-        same = (
+        if not (
             isinstance(other, Rate)
             and len(self.terms) == len(other.terms) == 1
             and self.terms[0].denominator == other.terms[0].denominator
-        )
-        if not same:
+        ):
             raise DeclarationError(
                 f"({self}) / ({other}): rates can be divided only when they share their "
                 "denominator. To compare groups by quotient use ratio(rate, by=...)."
@@ -370,7 +374,7 @@ class Rate(Declared):
 def _divide(numerator: Array, denominator: Array) -> Array:
     shape = np.broadcast_shapes(numerator.shape, denominator.shape)
     defined = np.broadcast_to(denominator > 0, shape)
-    return np.divide(numerator, denominator, out=np.full(shape, np.nan), where=defined)
+    return np.asarray(np.divide(numerator, denominator, out=np.full(shape, np.nan), where=defined))
 
 
 selection_rate = (TP + FP) / _ALL
@@ -424,7 +428,7 @@ def error_cost(fp: float = 1.0, fn: float = 1.0) -> Rate:
     fp, fn = number(fp, "The cost fp"), number(fn, "The cost fn")
     if min(fp, fn) < 0 or fp == fn == 0:
         raise DeclarationError(f"Costs must be positive, got fp={fp!r}, fn={fn!r}.")
-    return (fp * FP + fn * FN) / _ALL
+    return Rate((Quotient(fp * FP + fn * FN, _ALL),))
 
 
 @dataclass(frozen=True)
@@ -469,12 +473,10 @@ class Coefficients(Declared):
         """Unknown before the data are seen."""
         return -math.inf, math.inf
 
-    def of(
-        self, rows: GroupRows, predictions: NDArray[np.int8] | None
-    ) -> tuple[float, Array]:
+    def of(self, rows: GroupRows, predictions: NDArray[np.int8] | None) -> tuple[float, Array]:
         """``c_0`` and one ``c_i`` per row, checked."""
         given = (rows, predictions) if self.depends_on_predictions else (rows,)
-        result = self.function(*given)
+        result: Any = self.function(*given)
         if not (isinstance(result, tuple) and len(result) == 2):
             raise DeclarationError(
                 f"{self} must return the pair (c_0, c_i), got {type(result).__name__}."
@@ -509,7 +511,7 @@ def coefficients(function: Callable[..., tuple[float, ArrayLike]]) -> Coefficien
 
     Examples
     --------
-    >>> def money_refused(rows):              # lost loan volume per applicant who would repay
+    >>> def money_refused(rows):  # lost loan volume per applicant who would repay
     ...     amount = rows["amount"] * (rows.labels == 1)
     ...     return (amount @ rows.weights) / rows.size, -amount / rows.size
     >>> gap(coefficients(money_refused), by="sex") <= 100

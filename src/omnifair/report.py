@@ -74,15 +74,24 @@ class Report:
                 f"(plain model {self.plain_objective_value:.4f})"
             )
         if self.asked:
-            lines += ["", *_table(
-                ("constraint", "reached", "met"),
-                [(a.constraint, f"{a.reached:.4f}", "yes" if a.met else "NO") for a in self.asked],
-            )]
+            lines += [
+                "",
+                *_table(
+                    ("constraint", "reached", "met"),
+                    [
+                        (a.constraint, f"{a.reached:.4f}", "yes" if a.met else "NO")
+                        for a in self.asked
+                    ],
+                ),
+            ]
         if self.rates:
-            lines += ["", *_table(
-                ("rate", "group", "value", "rows behind it"),
-                [(r.rate, r.group, f"{r.value:.4f}", f"{r.count:g}") for r in self.rates],
-            )]
+            lines += [
+                "",
+                *_table(
+                    ("rate", "group", "value", "rows behind it"),
+                    [(r.rate, r.group, f"{r.value:.4f}", f"{r.count:g}") for r in self.rates],
+                ),
+            ]
         lines += ["", *(f"  note: {note}" for note in self.notes)] if self.notes else []
         return "\n".join(lines)
 

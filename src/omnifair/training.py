@@ -88,7 +88,7 @@ class Classes:
                 f"{self.positive!r}, one per row; it returned {found.ravel()[:3].tolist()!r}..."
                 " Is it a regressor, or does it need labels 0 and 1?"
             )
-        return positive.astype(np.int8)
+        return np.asarray(positive, dtype=np.int8)
 
 
 @dataclass

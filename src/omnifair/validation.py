@@ -36,7 +36,7 @@ def as_validation(value: Any) -> float | int | str | ValidationSet:
         return ValidationSet(*value)
     if isinstance(value, dict) and {"X", "y"} <= value.keys() <= set(ValidationSet.__annotations__):
         return ValidationSet(**value)
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= 2:
+    if isinstance(value, Integral) and int(value) >= 2:
         return int(value)
     if isinstance(value, Real) and not isinstance(value, Integral) and 0 < float(value) < 1:
         return float(value)

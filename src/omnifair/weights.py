@@ -77,7 +77,7 @@ def scaled_cells(measured: Measurement, source: Problem, target: Problem) -> Arr
     here, there = source.label_mass, target.label_mass
     factor = np.divide(there, here, out=np.zeros_like(there), where=here > 0)
     negative, positive = factor[:, :1], factor[:, 1:]
-    return measured.cells * np.hstack([positive, negative, positive, negative])
+    return np.asarray(measured.cells * np.hstack([positive, negative, positive, negative]))
 
 
 def gains(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:
@@ -113,7 +113,7 @@ def _slopes(rate: Rate, point: Point, group: int) -> NDArray[np.float64]:
     else:
         slopes = rate.slopes(point.cells[group])
     # An undefined rate has no slope: it says nothing about where to go.
-    return np.nan_to_num(slopes, nan=0.0)
+    return np.asarray(np.nan_to_num(slopes, nan=0.0))
 
 
 def _raw_gains(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:

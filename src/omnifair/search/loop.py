@@ -128,9 +128,7 @@ def _rank(trial: Trial) -> tuple[bool, float, float, float, int]:
     return trial.satisfied, first, second, -size, -trial.number
 
 
-def _nearest(
-    kept: list[Measurement], new: Measurement, problem: Problem
-) -> list[Measurement]:
+def _nearest(kept: list[Measurement], new: Measurement, problem: Problem) -> list[Measurement]:
     """For each constraint the measurement that came closest to it by itself."""
     if not kept:
         return [new] * len(problem.structure.constraints)
@@ -148,7 +146,7 @@ def _miss(measured: Measurement, problem: Problem, constraint: int) -> float:
 def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
     """A trial as plain values, ready to be a row of a dataframe."""
     measured, structure = trial.measurement, problem.structure
-    undefined = [structure.metric_text(p) for p in np.flatnonzero(np.isnan(measured.rates))]
+    undefined = [structure.metric_text(int(p)) for p in np.flatnonzero(np.isnan(measured.rates))]
     record: dict[str, Any] = {
         "training": trial.number,
         "fits": trial.fits,
