@@ -1,6 +1,7 @@
 """omnifair: classifiers of your own that meet the fairness constraints you declare."""
 
 from omnifair import rates
+from omnifair.audit import audit
 from omnifair.constraints import Constraint, Measure, each, gap, overall, ratio
 from omnifair.errors import (
     DataError,
@@ -54,6 +55,7 @@ __all__ = [
     "UndefinedRateError",
     "ValidationSet",
     "WeightError",
+    "audit",
     "coefficients",
     "each",
     "format_policy",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,43 +10,36 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _num_samples,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from omnifair.constraints import as_constraints
 from omnifair.errors import (
-    DataError,
     InfeasibleError,
     InfeasibleWarning,
     LabelError,
     LearnerError,
-    PositiveClassWarning,
-    WeightError,
 )
-from omnifair.frames import Frame
+from omnifair.inputs import (
+    Classes,
+    Given,
+    as_classes,
+    as_given,
+    checked_labels,
+    checked_weights,
+    plain,
+)
 from omnifair.language import parse_rate
 from omnifair.learners import Learner, fresh, learner_for, weight_keywords
-from omnifair.problem import Array, Problem, bind, bind_like, check_objective
+from omnifair.problem import Problem, bind, bind_like, check_objective
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import BracketSearch, Solution, Status, search
-from omnifair.training import Classes, Fold, Trainer
+from omnifair.training import Fold, Trainer
 from omnifair.validation import TRAIN, ValidationSet, as_validation, folds, holdout
-
-
-@dataclass(frozen=True)
-class _Given:
-    """What ``fit`` was given, checked: bits are 0 and 1."""
-
-    X: Any
-    bits: NDArray[np.int8]
-    weights: Array
-    frame: Frame
 
 
 def _estimator_has(method: str) -> Any:
@@ -187,14 +179,14 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed = int(random.randint(np.iinfo(np.int32).max))
         (X,) = indexable(X)
         validate_data(self, X, skip_check_array=True)
-        labels = _checked_labels(y, _num_samples(X))
+        labels = checked_labels(y, _num_samples(X))
         self.classes_ = np.unique(labels)
         if not constraints:
             return self._fit_plain(X, labels, sample_weight, seed)
 
-        classes = _classes(self.classes_, self.pos_label)
+        classes = as_classes(self.classes_, self.pos_label)
         learner = learner_for(self.estimator, self.weighting, seed)
-        given = _given(X, labels, sensitive_features, sample_weight, classes)
+        given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
         parts, measured = self._parts(given, problem, classes, random)
         trainer = Trainer(learner, parts, measured, classes, self.n_jobs)
@@ -212,20 +204,20 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is None:
             self.estimator_ = fresh(self.estimator, seed).fit(X, labels)
         else:
-            weights = _checked_weights(sample_weight, len(labels))
+            weights = checked_weights(sample_weight, len(labels))
             keywords = weight_keywords(self.estimator) if self.weighting != "resample" else ()
             self.estimator_ = Learner(self.estimator, keywords, seed).fit(X, labels, weights)
         self.multipliers_: dict[str, float] = {}
         self.trials_: list[dict[str, Any]] = [{"training": 0, "fits": 1, "satisfied": True}]
         self.status_ = Status.UNCONSTRAINED
         self.report_ = plain_report(
-            estimator=type(self.estimator).__name__, positive=repr(_plain(self.classes_[-1]))
+            estimator=type(self.estimator).__name__, positive=repr(plain(self.classes_[-1]))
         )
         return self
 
     def _parts(
         self,
-        given: _Given,
+        given: Given,
         problem: Problem,
         classes: Classes,
         random: np.random.RandomState,
@@ -235,9 +227,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         kind = as_validation(self.validation)
         if isinstance(kind, ValidationSet):
             train = _part(problem, None, "the training part")
-            seen = _given(
+            seen = as_given(
                 kind.X,
-                _checked_labels(kind.y, _num_samples(kind.X), of="the validation set's y"),
+                checked_labels(kind.y, _num_samples(kind.X), of="the validation set's y"),
                 kind.sensitive_features,
                 kind.sample_weight,
                 classes,
@@ -305,7 +297,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             estimator=type(self.estimator).__name__,
             trainings=solution.fits + refit,
             measured_model=whose,
-            positive=repr(_plain(trainer.classes.positive)),
+            positive=repr(plain(trainer.classes.positive)),
         )
         multipliers = {
             measured.structure.row_labels[k]: float(trial.multipliers[k])
@@ -374,7 +366,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-# -- checking what fit was given -------------------------------------------------------------------
+# -- what fit is made of ----------------------------------------------------------------------
 
 
 def _as_rate(objective: Any) -> Rate:
@@ -390,96 +382,3 @@ def _part(problem: Problem, rows: NDArray[np.intp] | None, name: str) -> Problem
     if not weighted.all():
         raise LabelError(f"There is only one class in {name}, counting rows of positive weight.")
     return part
-
-
-def _given(
-    X: Any, labels: NDArray[Any], sensitive: Any, sample_weight: Any, classes: Classes
-) -> _Given:
-    unknown = ~np.isin(labels, [classes.negative, classes.positive])
-    if unknown.any():
-        raise LabelError(
-            f"Label {_plain(labels[unknown][0])!r} is neither {classes.negative!r} nor "
-            f"{classes.positive!r}."
-        )
-    n = len(labels)
-    weights = np.ones(n) if sample_weight is None else _checked_weights(sample_weight, n)
-    return _Given(X, classes.bits(labels), weights, Frame(sensitive, X, n))
-
-
-def _checked_labels(y: Any, n: int, of: str = "y") -> NDArray[Any]:
-    if y is None:
-        raise LabelError("FairClassifier requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
-    if len(labels) != n:
-        raise DataError(
-            f"{of} has {len(labels)} labels, but X has {n} rows (inconsistent numbers of samples)."
-        )
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise LabelError(f"Input {of} contains NaN or infinity.")
-    if labels.dtype == object and any(v is None or v != v for v in labels):
-        raise LabelError(f"Input {of} contains missing values (None or NaN).")
-    try:
-        check_classification_targets(labels)
-        distinct = np.unique(labels)
-    except (TypeError, ValueError) as error:
-        raise LabelError(f"{of}: {error}") from error
-    if len(distinct) > 2:
-        raise LabelError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"{of} has {len(distinct)} classes."
-        )
-    if len(distinct) < 2 and of == "y":
-        raise LabelError(
-            f"{of} has one class only, {_plain(distinct[0])!r}: a classifier needs two classes."
-            if len(distinct)
-            else f"{of} is empty: found array with 0 sample(s) while a minimum of 1 is required."
-        )
-    return np.asarray(labels)
-
-
-def _classes(distinct: NDArray[Any], pos_label: Any) -> Classes:
-    values = [_plain(v) for v in distinct]
-    if pos_label is None:
-        if set(values) not in ({0, 1}, {-1, 1}):  # booleans are among the first
-            warnings.warn(
-                f"The labels are {values[0]!r} and {values[1]!r} and pos_label is not given: "
-                f"{values[1]!r} is taken as the positive class. Say pos_label={values[1]!r} (or "
-                f"pos_label={values[0]!r}) to settle it.",
-                PositiveClassWarning,
-                stacklevel=3,
-            )
-        pos_label = values[1]
-    if pos_label not in values:
-        raise LabelError(
-            f"pos_label={pos_label!r} is not among the labels {values[0]!r} and {values[1]!r}."
-        )
-    position = values.index(pos_label)
-    return Classes(distinct[1 - position], distinct[position])
-
-
-def _checked_weights(sample_weight: Any, n: int) -> Array:
-    try:
-        weights = np.asarray(sample_weight, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise WeightError(f"sample_weight must be numbers: {error}") from error
-    if weights.shape != (n,):
-        raise WeightError(
-            f"sample_weight must hold one number per row, shape ({n},); got {weights.shape}. "
-            "Sample weights must be 1D array or scalar."
-        )
-    for wrong, what in (
-        (~np.isfinite(weights), "NaN or infinite"),
-        (weights < 0, "negative"),
-    ):
-        if wrong.any():
-            raise WeightError(
-                f"sample_weight is {what} in row {int(wrong.argmax())}: a weight says how often a "
-                "row counts."
-            )
-    if not weights.any():
-        raise WeightError("sample_weight is zero for every row: nothing would count.")
-    return weights
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

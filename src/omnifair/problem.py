@@ -175,6 +175,10 @@ class Problem:
             part=part,
         )
 
+    def squared(self) -> Problem:
+        """The same with squared weights: what effective numbers of rows are computed from."""
+        return replace(self, weights=self.weights**2)
+
     def group_rows(self, group: int) -> NDArray[np.intp]:
         """The positions of a group's rows."""
         return np.flatnonzero(self.structure.member[self.atom, group])

@@ -15,7 +15,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from omnifair.errors import LearnerError, TrainingError
+from omnifair.errors import TrainingError
+from omnifair.inputs import Classes
 from omnifair.learners import Learner
 from omnifair.problem import Array, Bits, Measurement, Problem
 from omnifair.rates import Coefficients
@@ -64,31 +65,6 @@ class Fold:
     train: Problem
     X_test: Any
     rows: NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Classes:
-    """The two class labels; the first is the negative one."""
-
-    negative: Any
-    positive: Any
-
-    def labels(self, bits: Bits) -> NDArray[Any]:
-        """0 and 1 as class labels."""
-        return np.asarray([self.negative, self.positive])[bits]
-
-    def bits(self, labels: Any) -> Bits:
-        """Class labels, as predicted by a model, as 0 and 1."""
-        found = np.asarray(labels)
-        found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
-        positive = found == self.positive
-        if found.ndim != 1 or not np.all(positive | (found == self.negative)):
-            raise LearnerError(
-                f"predict() must return the class labels {self.negative!r} and "
-                f"{self.positive!r}, one per row; it returned {found.ravel()[:3].tolist()!r}..."
-                " Is it a regressor, or does it need labels 0 and 1?"
-            )
-        return np.asarray(positive, dtype=np.int8)
 
 
 @dataclass
