@@ -3,23 +3,29 @@
 A :class:`Learner` hides the differences: a plain estimator, a pipeline (the weight goes to its
 final step), a search or a calibrator around either, or, by explicit choice, an estimator without
 weights that is trained on replicated rows.
+
+A search inside (``GridSearchCV``) trains its candidates on the weights and compares them without:
+its scorers see the labels, those that were flipped among them, and no weights. What it chooses
+may then differ from training to training; a search around :class:`FairClassifier` does not have
+this trouble.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 
 from omnifair.errors import LearnerError
 
@@ -48,27 +54,35 @@ class Learner:
             constant = DummyClassifier(strategy="constant", constant=y[weights > 0][0])
             return constant.fit(np.zeros((len(y), 1)), y)
         model = fresh(self.estimator, self.seed)
-        if self.keywords:
-            return model.fit(X, y, **dict.fromkeys(self.keywords, weights))
-        copies = replicate(weights, np.random.RandomState(self.seed))
-        rows = np.repeat(np.arange(len(y)), copies)
-        return model.fit(_safe_indexing(X, rows), y[rows])
+        # By keyword, weights reach the same learners whatever the user's configuration says:
+        # under metadata routing some would refuse them, others would have to ask for them.
+        with config_context(enable_metadata_routing=False), warnings.catch_warnings():
+            # A calibrator does not see that its pipeline gets weights too, by a keyword.
+            warnings.filterwarnings("ignore", "Since Pipeline does not appear to accept sample_w")
+            if self.keywords:
+                model.fit(X, y, **dict.fromkeys(self.keywords, weights))
+                return model
+            copies = replicate(weights, np.random.RandomState(self.seed))
+            rows = np.repeat(np.arange(len(y)), copies)
+            model.fit(_safe_indexing(X, rows), y[rows])
+            return model
 
 
 def learner_for(estimator: Any, weighting: str, seed: int) -> Learner:
     """Find out how weights reach this estimator, or say what to do."""
     for method in ("fit", "predict"):
-        if not hasattr(estimator, method):
+        # A StackingClassifier shows its predict() only when it is fitted.
+        later = _kind(estimator) == "classifier" and hasattr(type(estimator), method)
+        if not hasattr(estimator, method) and not later:
             raise LearnerError(
                 f"{_name(estimator)} has no {method}(): pass a classifier, such as "
                 "LogisticRegression()."
             )
     if inspect.isclass(estimator):
         raise LearnerError(f"{estimator.__name__} is a class: pass an instance of it.")
-    if getattr(estimator, "_estimator_type", "classifier") == "regressor" or _is_regressor(
-        estimator
-    ):
+    if _kind(estimator) == "regressor":
         raise LearnerError(f"{_name(estimator)} is a regressor: pass a classifier.")
+    _refuse_frozen(estimator)
     if weighting == RESAMPLE:
         return Learner(estimator, (), seed)
     if weighting != SAMPLE_WEIGHT:
@@ -80,11 +94,7 @@ def learner_for(estimator: Any, weighting: str, seed: int) -> Learner:
 
 def weight_keywords(estimator: Any) -> tuple[str, ...]:
     """The names under which ``fit`` takes one weight per row, down to the final step."""
-    if isinstance(estimator, FrozenEstimator):
-        raise LearnerError(
-            f"{_name(estimator)} ignores weights and is never trained again, so that no "
-            "constraint can reach it. Pass the estimator itself, not frozen."
-        )
+    _refuse_frozen(estimator)
     if isinstance(estimator, Pipeline):
         name, final = estimator.steps[-1]
         if final is None or final == "passthrough":
@@ -94,17 +104,21 @@ def weight_keywords(estimator: Any) -> tuple[str, ...]:
     inner = getattr(estimator, "estimator", None)
     passes_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if SAMPLE_WEIGHT in parameters:
-        # A calibrator takes weights itself and hands the rest to what it calibrates.
-        below = weight_keywords(inner) if passes_on and hasattr(inner, "fit") else ()
-        return tuple(dict.fromkeys((SAMPLE_WEIGHT, *below)))
-    if passes_on and hasattr(inner, "fit"):  # searches, threshold tuning, feature elimination
+        return (SAMPLE_WEIGHT, *_below_calibrator(estimator, inner))
+    if hasattr(estimator, "response_method"):  # FixedThresholdClassifier and its like
+        raise LearnerError(
+            f"{_name(estimator)} moves the decision threshold and takes no sample_weight: pass "
+            "the classifier inside it."
+        )
+    if passes_on and hasattr(inner, "fit"):  # searches, feature elimination
         return weight_keywords(inner)
     if passes_on and getattr(estimator, "estimators", None):  # voting, stacking
         for _, member in estimator.estimators:
             if hasattr(member, "fit") and weight_keywords(member) != (SAMPLE_WEIGHT,):
                 raise LearnerError(
                     f"{_name(estimator)} passes weights on only to members that take "
-                    f"sample_weight themselves; {_name(member)} does not."
+                    f"sample_weight themselves; {_name(member)} does not. Put what all members "
+                    "share in front: make_pipeline(..., VotingClassifier(...))."
                 )
         return (SAMPLE_WEIGHT,)
     raise LearnerError(
@@ -113,10 +127,44 @@ def weight_keywords(estimator: Any) -> tuple[str, ...]:
     )
 
 
-def _is_regressor(estimator: Any) -> bool:
-    from sklearn.base import is_regressor
+def _below_calibrator(estimator: Any, inner: Any) -> tuple[str, ...]:
+    """The further keywords by which a calibrator hands weights to what it calibrates.
 
-    return isinstance(estimator, BaseEstimator) and is_regressor(estimator)
+    It takes ``sample_weight`` for itself, and passes it on only where the inner ``fit`` names it.
+    """
+    from sklearn.calibration import CalibratedClassifierCV
+
+    if not isinstance(estimator, CalibratedClassifierCV) or inner is None:
+        return ()
+    below = weight_keywords(inner)
+    if SAMPLE_WEIGHT not in below:
+        return below
+    if SAMPLE_WEIGHT not in inspect.signature(inner.fit).parameters:
+        raise LearnerError(
+            f"{_name(estimator)} would not pass weights on to {_name(inner)}: put the calibrator "
+            f"inside, {_name(inner)}({_name(estimator)}(...))."
+        )
+    return below[1:]
+
+
+def _refuse_frozen(estimator: Any) -> None:
+    """Refuse what is never trained again, also as the final step of a pipeline."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    if isinstance(estimator, FrozenEstimator):
+        raise LearnerError(
+            f"{_name(estimator)} ignores weights and is never trained again, so that no "
+            "constraint can reach it. Pass the estimator itself, not frozen."
+        )
+    if hasattr(getattr(estimator, "estimator", None), "fit"):
+        _refuse_frozen(estimator.estimator)
+
+
+def _kind(estimator: Any) -> str | None:
+    """What the estimator says that it is; None where it says nothing."""
+    if hasattr(estimator, "__sklearn_tags__") and not inspect.isclass(estimator):
+        return str(get_tags(estimator).estimator_type)
+    return getattr(estimator, "_estimator_type", None)
 
 
 def _name(estimator: Any) -> str:
@@ -139,27 +187,7 @@ def fresh(estimator: Any, seed: int) -> Any:
     }
     if free:
         model.set_params(**free)
-    if get_config()["enable_metadata_routing"]:
-        _request_weights(model)
     return model
-
-
-def _request_weights(model: Any) -> None:
-    """Under metadata routing a weight goes only where it was asked for: ask for it."""
-    if isinstance(model, Pipeline):
-        _request_weights(model.steps[-1][1])
-        return
-    inner = getattr(model, "estimator", None)
-    if hasattr(inner, "fit"):
-        _request_weights(inner)
-    for _, member in getattr(model, "estimators", None) or ():
-        if hasattr(member, "fit"):
-            _request_weights(member)
-    if (
-        hasattr(model, "set_fit_request")
-        and SAMPLE_WEIGHT in inspect.signature(model.fit).parameters
-    ):
-        model.set_fit_request(sample_weight=True)
 
 
 def replicate(weights: NDArray[np.float64], random: np.random.RandomState) -> NDArray[np.intp]:
