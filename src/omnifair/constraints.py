@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from omnifair.errors import DeclarationError
-from omnifair.groups import ByFunction, Grouping, as_grouping, plain_key
+from omnifair.groups import ByFunction, Grouping, Predicates, as_grouping, plain_key
 from omnifair.rates import Coefficients, Declared, Rate, number, text_of_number
 
 AnyRate = Rate | Coefficients
@@ -170,10 +171,26 @@ def _rate(rate: Any) -> AnyRate:
 
 
 def can_be_text(constraint: Constraint) -> bool:
-    """Whether ``str(constraint)`` says all of it: functions have no text."""
-    measure = constraint.measure
-    by_function = measure.grouping and isinstance(measure.grouping.source, ByFunction)
-    return not isinstance(measure.rate, Coefficients) and not by_function
+    """Whether ``str(constraint)`` says all of it: functions have no text, nor has a date."""
+    measure, grouping = constraint.measure, constraint.measure.grouping
+    if isinstance(measure.rate, Coefficients):
+        return False
+    if grouping is None:
+        return True
+    if isinstance(grouping.source, ByFunction):
+        return False
+    names = grouping.source.items if isinstance(grouping.source, Predicates) else ()
+    return all(name.isidentifier() and not iskeyword(name) for name, _ in names) and all(
+        map(_is_literal, (measure.reference, *(grouping.only or ())))
+    )
+
+
+def _is_literal(key: Hashable) -> bool:
+    if isinstance(key, tuple):
+        return all(map(_is_literal, key))
+    if isinstance(key, float):
+        return math.isfinite(key)
+    return key is None or isinstance(key, (str, bytes, int))
 
 
 def as_constraints(value: Any) -> tuple[Constraint, ...]:

@@ -55,20 +55,20 @@ class Frame:
     def _add(self, data: Any, role: str, *, lenient: bool) -> None:
         native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
         if isinstance(native, nw.DataFrame):
-            columns: dict[Name, Any] = {name: native[name] for name in native.columns}
+            columns: dict[Name, Any] = {name: native.get_column(name) for name in native.columns}
         elif isinstance(native, nw.Series):
             name: Any = native.name  # without a name: None in pandas, "" in polars
             columns = {} if name is None or name == "" else {name: native}
             if not columns:
                 self._unnamed = native
         elif isinstance(data, Mapping):
-            columns = {str(k): _as_vector(v, f"{role}[{k!r}]") for k, v in data.items()}
+            columns = {k: _as_vector(v, f"{role}[{k!r}]") for k, v in data.items()}
         elif lenient:
             # An array's columns go by their position; sparse matrices and texts have none.
             ok = isinstance(data, np.ndarray) and data.ndim == 2
             columns = {i: data[:, i] for i in range(data.shape[1])} if ok else {}
         else:
-            array = np.asarray(data)
+            array = _array(data, role)
             if array.ndim == 2 and array.shape[1] > 1:
                 columns = {i: array[:, i] for i in range(array.shape[1])}
             else:
@@ -85,16 +85,16 @@ class Frame:
         """The names that can be looked up."""
         return list(self._named)
 
-    def raw(self, name: Name, *, sole: bool = True) -> NDArray[Any]:
-        """The column's values as an array.
+    def raw(self, name: Name) -> NDArray[Any]:
+        """The values of a column that has this very name."""
+        return np.asarray(_to_numpy(self._find(name, sole=False)))
+
+    def column(self, name: Name, *, sole: bool = True) -> Column:
+        """The column as codes into its sorted distinct values.
 
         ``sole`` says that no other name is asked for by the constraints, so that a sensitive
         feature given without any name can only be this one.
         """
-        return np.asarray(_to_numpy(self._find(name, sole)))
-
-    def column(self, name: Name, *, sole: bool = True) -> Column:
-        """The column as codes into its sorted distinct values."""
         found = self._find(name, sole)
         if len(found) != self.n_rows:
             raise DataError(f"Column {name!r} has {len(found)} rows, expected {self.n_rows}.")
@@ -113,7 +113,7 @@ class Frame:
         if left is None or right is None or left.implementation is not right.implementation:
             return self.sensitive
         rest = [c for c in right.columns if c not in left.columns]
-        joined = left.with_columns(*(right[c] for c in rest)) if rest else left
+        joined = left.with_columns(*(right.get_column(c) for c in rest)) if rest else left
         return joined.to_native()
 
     def _find(self, name: Name, sole: bool) -> Any:
@@ -141,11 +141,18 @@ def _dataframe(data: Any) -> nw.DataFrame[Any] | None:
     return native if isinstance(native, nw.DataFrame) else None
 
 
+def _array(values: Any, role: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise DataError(f"{role} cannot be read as columns: {error}") from None
+
+
 def _as_vector(values: Any, role: str) -> Any:
     native = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         return native
-    array = np.asarray(values)
+    array = _array(values, role)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

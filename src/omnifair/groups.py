@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +131,7 @@ def groups(**predicates: str) -> Predicates:
             )
         if not _names_in(text):
             raise DeclarationError(f"The predicate {name}={text!r} mentions no column.")
-    return Predicates(tuple(predicates.items()))
+    return Predicates(tuple((name, str(text)) for name, text in predicates.items()))
 
 
 def as_grouping(by: Any, only: Any = None, missing: str = "error") -> Grouping:
@@ -144,9 +144,9 @@ def as_grouping(by: Any, only: Any = None, missing: str = "error") -> Grouping:
     elif isinstance(by, (list, tuple)) and by and all(map(_is_name, by)):
         if len(set(by)) != len(by):
             raise DeclarationError(f"by={by!r} names a column twice.")
-        source = Columns(tuple(by))
+        source = Columns(tuple(map(_plain_name, by)))
     elif _is_name(by):
-        source = Columns((by,))
+        source = Columns((_plain_name(by),))
     elif callable(by):
         source = ByFunction(by)
     else:
@@ -161,6 +161,10 @@ def as_grouping(by: Any, only: Any = None, missing: str = "error") -> Grouping:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
+
+
+def _plain_name(name: Name) -> Name:
+    return str(name) if isinstance(name, str) else name  # NumPy's text prints as np.str_('sex')
 
 
 def _as_list(only: Any) -> list[Any]:
@@ -294,8 +298,11 @@ def _by_function(source: ByFunction, frame: Frame) -> Assignment:
 
 
 def _mask_of(source: ByFunction, key: Hashable, rows: Any, n: int) -> NDArray[np.bool_]:
-    index = np.asarray(rows if hasattr(rows, "__len__") else list(rows))
     where = f"The grouping function {source}, group {key!r}:"
+    if not isinstance(rows, Iterable):
+        raise GroupError(f"{where} a collection of row indices was expected, got {rows!r}.")
+    array_like = isinstance(rows, Sequence) or hasattr(rows, "__array__")
+    index = np.asarray(rows if array_like else list(rows))  # a set, a generator
     if index.ndim != 1:
         raise GroupError(f"{where} row indices must be one-dimensional, got shape {index.shape}.")
     if index.dtype == bool:

@@ -60,6 +60,10 @@ def parse(text: str) -> Constraint:
     >>> parse("gap(selection_rate, by='sex') <= 0.03")
     gap(selection_rate, by='sex') <= 0.03
     """
+    return _said(lambda: _constraint(text), text)
+
+
+def _constraint(text: str) -> Constraint:
     node = _tree(text)
     if not isinstance(node, ast.Compare):
         _fail(node, "a constraint is a measure and a bound, such as gap(SP, by='sex') <= 0.03")
@@ -71,10 +75,10 @@ def parse(text: str) -> Constraint:
     if isinstance(right, ast.Call) and not isinstance(left, ast.Call):  # 0.8 <= ratio(...)
         operator = ast.GtE() if isinstance(operator, ast.LtE) else ast.LtE()
         left, right = right, left
-    measure, bound = _said(lambda: _measure(left), text), _literal(right)
+    measure, bound = _measure(left), _literal(right)
     if isinstance(operator, ast.LtE):
-        return _said(lambda: measure.__le__(bound), text)
-    return _said(lambda: measure.__ge__(bound), text)
+        return measure.__le__(bound)
+    return measure.__ge__(bound)
 
 
 def parse_rate(text: str) -> Rate:
@@ -112,7 +116,10 @@ def format_policy(constraints: Constraint | Iterable[Constraint]) -> str:
     lines = [f"{POLICY_HEADER} {POLICY_VERSION}", ""]
     for constraint in as_constraints(constraints):
         if not can_be_text(constraint):
-            raise DeclarationError(f"{constraint} holds a function, which no text can say.")
+            raise DeclarationError(
+                f"{constraint} holds a function, or a name or group that is not a plain constant, "
+                "which no text can say."
+            )
         lines.append(str(constraint))
     return "\n".join(lines) + "\n"
 
@@ -188,6 +195,8 @@ def _keywords(node: ast.Call) -> dict[str, ast.expr]:
     for keyword in node.keywords:
         if keyword.arg is None:
             _fail(node, "'**' cannot be said here")
+        if keyword.arg in found:
+            _fail(node, f"{keyword.arg}= is said twice")
         found[keyword.arg] = keyword.value
     return found
 

@@ -282,10 +282,12 @@ def measure_value(
     against = float(values[keys.index(measure.reference)])
     if measure.kind == GAP:
         return float(np.abs(values - against).max())
-    return min(_ratio(*sorted((float(v), against))) for v in values)
+    return float(np.min([_ratio(*sorted((float(v), against))) for v in values]))
 
 
 def _ratio(low: float, high: float) -> float:
+    if low < 0:  # only raw coefficients can be: a quotient of them says nothing
+        return float("nan")
     return 1.0 if low == high else low / high
 
 
@@ -330,7 +332,10 @@ def bind_like(problem: Problem, frame: Frame, labels: Bits, weights: Array, part
                 f"Group {label!r} has no rows in {place or problem.part}: both parts need every "
                 "group. Leave it out with only=[...]."
             )
-    return other
+    # A user's function may list the groups in another order here; rows and multipliers go by it.
+    position = {(g.grouping, g.key): j for j, g in enumerate(other.structure.groups)}
+    order = [position[g.grouping, g.key] for g in structure.groups]
+    return replace(other, structure=replace(structure, member=other.structure.member[:, order]))
 
 
 def _common_atoms(

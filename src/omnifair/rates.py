@@ -68,7 +68,10 @@ def number(value: Any, role: str) -> float:
     """``value`` as a finite float, or a clear refusal; ``role`` names it in the message."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise DeclarationError(f"{role} must be a plain number, got {value!r}.")
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:  # an integer or a fraction beyond the floats
+        result = math.inf
     if not math.isfinite(result):
         raise DeclarationError(f"{role} must be finite, got {value!r}.")
     return result
@@ -91,6 +94,10 @@ class Count(Declared):
     FP: float = 0.0
     FN: float = 0.0
     TN: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, self.weights)):
+            raise DeclarationError(f"The weights of cells must be finite, got {self.weights}.")
 
     @property
     def weights(self) -> tuple[float, float, float, float]:
@@ -117,10 +124,7 @@ class Count(Declared):
         return Count(*(a + sign * b + 0.0 for a, b in pairs))
 
     def _scale(self, factor: float) -> Count:
-        scaled = Count(*(factor * w + 0.0 for w in self.weights))
-        if not all(map(math.isfinite, scaled.weights)):
-            raise DeclarationError(f"{factor!r} times {self} is not finite.")
-        return scaled
+        return Count(*(factor * w + 0.0 for w in self.weights))
 
     def __add__(self, other: Any) -> Count:
         if isinstance(other, Count):
