@@ -89,10 +89,12 @@ def make_lending(
     names = _names(groups)
     k = len(names)
     if base_rates is None:
-        base_rates = [float(rate) for rate in np.linspace(0.6, 0.3, k)]
+        base_rates = np.linspace(0.6, 0.3, k).tolist()
+    if shares is None:
+        shares = [1.0 / k for _ in names]
     population = Population(
         groups=names,
-        shares=(1.0 / k,) * k if shares is None else _each("shares", shares, k),
+        shares=_each("shares", shares, k),
         base_rates=_each("base_rates", base_rates, k),
         shifts=_each("shifts", shifts, k),
         separations=_each("separations", separations, k),
