@@ -204,7 +204,7 @@ def test_the_tables_are_those_of_a_data_set():
     assert data.y.name == "repaid"
     assert set(data.y) == {0, 1}
     assert data.sensitive_features.columns.tolist() == ["group"]
-    assert data.source == "synthetic: make_lending, n=100, random_state=0"
+    assert data.source == "synthetic, make_lending(100, random_state=0)"
     assert repr(data).startswith("<Lending lending: 100 rows, 4 features, ")
 
 

@@ -222,7 +222,7 @@ class Population:
             y=pd.Series(label, name="repaid"),
             sensitive_features=pd.DataFrame({"group": np.array(self.groups, dtype=object)[group]}),
             positive="repaid",
-            source=f"synthetic: make_lending, n={n}{seed}",
+            source=f"synthetic, make_lending({n}{seed})",
             population=self,
         )
 
