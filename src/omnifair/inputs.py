@@ -46,8 +46,8 @@ class Classes:
         positive = found == self.positive
         if found.ndim != 1 or not np.all(positive | (found == self.negative)):
             raise LearnerError(
-                f"predict() must return the class labels {self.negative!r} and "
-                f"{self.positive!r}, one per row; it returned {found.ravel()[:3].tolist()!r}..."
+                f"predict() must return the class labels {plain(self.negative)!r} and "
+                f"{plain(self.positive)!r}, one per row; it returned {found.ravel()[:3].tolist()!r}..."
                 " Is it a regressor, or does it need labels 0 and 1?"
             )
         return np.asarray(positive, dtype=np.int8)
@@ -60,8 +60,8 @@ def as_given(
     unknown = ~np.isin(labels, [classes.negative, classes.positive])
     if unknown.any():
         raise LabelError(
-            f"Label {plain(labels[unknown][0])!r} is neither {classes.negative!r} nor "
-            f"{classes.positive!r}."
+            f"Label {plain(labels[unknown][0])!r} is neither {plain(classes.negative)!r} nor "
+            f"{plain(classes.positive)!r}."
         )
     n = len(labels)
     weights = np.ones(n) if sample_weight is None else checked_weights(sample_weight, n)
