@@ -47,8 +47,9 @@ class Classes:
         if found.ndim != 1 or not np.all(positive | (found == self.negative)):
             raise LearnerError(
                 f"predict() must return the class labels {plain(self.negative)!r} and "
-                f"{plain(self.positive)!r}, one per row; it returned {found.ravel()[:3].tolist()!r}..."
-                " Is it a regressor, or does it need labels 0 and 1?"
+                f"{plain(self.positive)!r}, one per row; it returned "
+                f"{found.ravel()[:3].tolist()!r}... Is it a regressor, or does it need labels "
+                "0 and 1?"
             )
         return np.asarray(positive, dtype=np.int8)
 
