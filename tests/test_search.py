@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -69,6 +70,11 @@ class FakeTrainer:
         )
         self.trials.append(trial)
         return trial
+
+    @property
+    def setting(self):
+        """What strategies are told: only the problem, as nothing here has rows to train on."""
+        return SimpleNamespace(problem=self.measured)
 
     def signed(self, dim=0):
         """One demand's signed multiplier in every training: its first row's less its second's."""
@@ -344,10 +350,10 @@ class Script:
     def budget(self, problem):
         return self.own_budget
 
-    def steps(self, problem):
+    def steps(self, setting):
         for batch in self.batches:
             proposals = [
-                Proposal(np.array([value] + [0.0] * (problem.structure.n_rows - 1)))
+                Proposal(np.array([value] + [0.0] * (setting.problem.structure.n_rows - 1)))
                 for value in batch
             ]
             trials = yield proposals
@@ -483,10 +489,10 @@ def test_a_strategy_is_closed_when_the_budget_ends():
         def budget(self, problem):
             return None
 
-        def steps(self, problem):
+        def steps(self, setting):
             try:
                 while True:
-                    yield [Proposal(np.zeros(problem.structure.n_rows))]
+                    yield [Proposal(np.zeros(setting.problem.structure.n_rows))]
             finally:
                 closed.append(True)
 

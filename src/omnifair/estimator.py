@@ -37,8 +37,8 @@ from omnifair.learners import Learner, fresh, learner_for, weight_keywords
 from omnifair.problem import Problem, bind, bind_like, check_objective
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
-from omnifair.search import BracketSearch, Solution, Status, search
-from omnifair.training import Fold, Trainer
+from omnifair.search import GuidedSearch, Solution, Status, search
+from omnifair.training import Fold, Setting, Trainer
 from omnifair.validation import TRAIN, ValidationSet, as_validation, folds, holdout
 
 
@@ -69,7 +69,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         What to keep as good as possible: a rate, or its text. Whether it should be large or
         small follows from its cells.
     strategy
-        How to look for multipliers: by default :class:`BracketSearch`; or
+        How to look for multipliers: by default :class:`GuidedSearch`; or
         :class:`PaperSearch`, :class:`GridSearch`, or one of your own.
     validation
         Where the constraints have to be met: a fraction of the rows, held out within each group
@@ -189,10 +189,10 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
         parts, measured = self._parts(given, problem, classes, random)
-        trainer = Trainer(learner, parts, measured, classes, self.n_jobs)
+        trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
         refit = bool(self.refit) or len(parts) > 1
         solution = search(
-            BracketSearch() if self.strategy is None else self.strategy,
+            GuidedSearch() if self.strategy is None else self.strategy,
             trainer,
             self._max_fits(trainer.fits_per_trial, refit),
             self._notify,
@@ -282,7 +282,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, solution: Solution, trainer: Trainer, X: Any, problem: Problem, *, refit: bool
     ) -> Self:
         """The fitted attributes; or the error that says why there is no model."""
-        trial, measured = solution.trial, trainer.measured
+        trial, measured = solution.trial, trainer.setting.problem
         failed = solution.status is not Status.SATISFIED
         whose = "the measures are of the returned model"
         model = trial.models[0]
@@ -297,7 +297,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             estimator=type(self.estimator).__name__,
             trainings=solution.fits + refit,
             measured_model=whose,
-            positive=repr(plain(trainer.classes.positive)),
+            positive=repr(plain(trainer.setting.classes.positive)),
         )
         multipliers = {
             measured.structure.row_labels[k]: float(trial.multipliers[k])

@@ -219,6 +219,18 @@ class Problem:
         guess = None if predictions is None else predictions[rows]
         return rows, *metric.rate.of(view, guess)
 
+    def spread(self, measured: Measurement) -> Array:
+        """The standard error of each row's ``A r``: what this sample can tell apart.
+
+        Groups of one row count as independent; a raw metric's own error is unknown and left out.
+        """
+        variance = np.zeros(len(self.structure.metrics))
+        for position, metric in enumerate(self.structure.metrics):
+            if isinstance(metric.rate, Rate):
+                variance[position] = metric.rate.variance(measured.cells[metric.group])
+        squared = self.structure.matrix.multiply(self.structure.matrix)
+        return np.asarray(np.sqrt(squared @ np.nan_to_num(variance)))
+
     def measure(self, predictions: Bits) -> Measurement:
         """Everything that the constraints and the objective say of these predictions."""
         cells = self.cells(predictions)

@@ -277,6 +277,17 @@ class Rate(Declared):
             total = total + _divide(step, size)
         return total
 
+    def variance(self, cells: ArrayLike) -> Array:
+        """The sampling variance of the rate where ``cells`` count independent rows."""
+        cells = np.asarray(cells, dtype=float)
+        total = np.zeros(cells.shape)
+        for term in self.terms:  # the change of the rate with one more row in each cell
+            size = term.denominator.value(cells)[..., None]
+            rate = _divide(term.numerator.value(cells)[..., None], size)
+            above, below = np.asarray(term.numerator.weights), np.asarray(term.denominator.weights)
+            total = total + _divide(above - rate * below, size)
+        return np.asarray((cells * total**2).sum(axis=-1))
+
     # -- what can be said without data -------------------------------------------------------
 
     @property

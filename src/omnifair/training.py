@@ -27,12 +27,14 @@ from omnifair.weights import Point, scaled_cells, weigh
 class Proposal:
     """What a strategy wants to have trained.
 
-    Weights of rates with predictions in their denominator are taken at the trial ``at``; with
-    ``fixed`` they are the paper's, which hold those denominators fixed.
+    Weights of rates with predictions in their denominator are taken at the trial ``at``, or at
+    ``cells`` that are expected on the measured rows; with ``fixed`` they are the paper's, which
+    hold those denominators fixed.
     """
 
     multipliers: Array
     at: Trial | None = None
+    cells: Array | None = None
     fixed: bool = False
 
 
@@ -67,31 +69,44 @@ class Fold:
     rows: NDArray[np.intp]
 
 
-@dataclass
-class Trainer:
-    """Trains the learner on the folds and measures it on ``measured``."""
+@dataclass(frozen=True)
+class Setting:
+    """What is trained, on which rows, and the problem on which it is measured."""
 
     learner: Learner
     folds: Sequence[Fold]
-    measured: Problem
+    problem: Problem
     classes: Classes
+
+
+@dataclass
+class Trainer:
+    """Trains the learner on the folds and measures it on ``setting.problem``."""
+
+    setting: Setting
     n_jobs: int | None = None
     trained: int = 0
-    _train_bits: dict[int, list[Bits]] = field(default_factory=dict)
+    _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
 
     @property
     def fits_per_trial(self) -> int:
         """How many times the learner is fitted for one trial."""
-        return len(self.folds)
+        return len(self.setting.folds)
 
     def train(self, proposal: Proposal) -> Trial:
         """Weigh, fit, predict, measure."""
         start = perf_counter()
         number, self.trained = self.trained, self.trained + 1
-        points = [self._point(proposal, k) for k in range(len(self.folds))]
+        setting = self.setting
         tasks = [
-            delayed(_fit_and_predict)(self.learner, fold, proposal.multipliers, point, self.classes)
-            for fold, point in zip(self.folds, points, strict=True)
+            delayed(_fit_and_predict)(
+                setting.learner,
+                fold,
+                proposal.multipliers,
+                self._point(proposal, k, fold.X_train, fold.train),
+                setting.classes,
+            )
+            for k, fold in enumerate(setting.folds)
         ]
         try:
             results = (
@@ -101,13 +116,13 @@ class Trainer:
             )
         except Exception as error:
             raise TrainingError(self._what_failed(number, proposal, error)) from error
-        predictions = np.zeros(len(self.measured), dtype=np.int8)
-        for fold, (_, bits) in zip(self.folds, results, strict=True):
+        predictions = np.zeros(len(setting.problem), dtype=np.int8)
+        for fold, (_, bits) in zip(setting.folds, results, strict=True):
             predictions[fold.rows] = bits
         return Trial(
             number=number,
             multipliers=proposal.multipliers,
-            measurement=self.measured.measure(predictions),
+            measurement=setting.problem.measure(predictions),
             models=tuple(model for model, _ in results),
             fits=len(tasks),
             seconds=perf_counter() - start,
@@ -116,16 +131,10 @@ class Trainer:
 
     def refit(self, trial: Trial, X: Any, problem: Problem) -> Any:
         """The learner trained once more, with a trial's multipliers, on other rows."""
-        at = trial.proposal.at
-        point = self._start_point(problem)
-        if at is not None:
-            cells = scaled_cells(at.measurement, self.measured, problem)
-            point = Point(cells, None, trial.proposal.fixed)
-            if self._needs_predictions:
-                bits = self.classes.bits(at.models[0].predict(X))
-                point = Point(problem.cells(bits), bits, trial.proposal.fixed)
+        setting = self.setting
+        point = self._point(trial.proposal, 0, X, problem)
         try:
-            return _fit(self.learner, X, problem, trial.multipliers, point, self.classes)
+            return _fit(setting.learner, X, problem, trial.multipliers, point, setting.classes)
         except Exception as error:
             raise TrainingError(
                 self._what_failed(trial.number, trial.proposal, error, "the last, on all rows")
@@ -134,41 +143,40 @@ class Trainer:
     @property
     def _needs_predictions(self) -> bool:
         """Whether a raw metric asks for predictions row by row."""
-        rates = (m.rate for m in self.measured.structure.metrics)
+        rates = (m.rate for m in self.setting.problem.structure.metrics)
         return any(isinstance(r, Coefficients) and r.depends_on_predictions for r in rates)
 
-    def _point(self, proposal: Proposal, k: int) -> Point:
-        train = self.folds[k].train
-        if proposal.at is None:
-            return self._start_point(train)
-        if proposal.fixed or self._needs_predictions:
+    def _point(self, proposal: Proposal, k: int, X: Any, rows: Problem) -> Point:
+        """Where weights are taken on some rows to train on; ``k`` says by which fold's model."""
+        at, cells = proposal.at, proposal.cells
+        fixed = proposal.fixed and self.setting.problem.structure.depends_on_predictions
+        if at is not None and (fixed or self._needs_predictions):
             # The paper counts predictions on the training rows themselves.
-            bits = self._training_bits(proposal.at)[k]
-            return Point(train.cells(bits), bits, proposal.fixed)
-        return Point(scaled_cells(proposal.at.measurement, self.measured, train))
+            bits = self._predicted(at, k, X)
+            return Point(rows.cells(bits), bits, proposal.fixed)
+        if cells is None and at is not None:
+            cells = at.measurement.cells
+        if cells is None:  # before anything was trained: as if every prediction were right
+            return Point(rows.cells(rows.labels), rows.labels)
+        return Point(scaled_cells(cells, self.setting.problem, rows))
 
-    @staticmethod
-    def _start_point(train: Problem) -> Point:
-        """Before anything was trained: as if every prediction were right."""
-        return Point(train.cells(train.labels), train.labels)
-
-    def _training_bits(self, trial: Trial) -> list[Bits]:
-        if trial.number not in self._train_bits:
-            bits = [
-                self.classes.bits(model.predict(fold.X_train))
-                for model, fold in zip(trial.models, self.folds, strict=True)
-            ]
-            self._train_bits = {trial.number: bits}  # only the last one is ever asked for again
-        return self._train_bits[trial.number]
+    def _predicted(self, trial: Trial, k: int, X: Any) -> Bits:
+        """A trial's predictions on rows to train on; those asked for last are kept."""
+        if (trial.number, k) not in self._bits or self._bits[trial.number, k][0] is not X:
+            bits = self.setting.classes.bits(trial.models[k].predict(X))
+            self._bits = {key: v for key, v in self._bits.items() if key[0] == trial.number}
+            self._bits[trial.number, k] = (X, bits)
+        return self._bits[trial.number, k][1]
 
     def _what_failed(
         self, number: int, proposal: Proposal, error: Exception, which: str = ""
     ) -> str:
         active = np.flatnonzero(proposal.multipliers)
-        labels = self.measured.structure.row_labels
+        labels = self.setting.problem.structure.row_labels
         said = ", ".join(f"{labels[k]}: {proposal.multipliers[k]:.4g}" for k in active[:5])
+        name = type(self.setting.learner.estimator).__name__
         return (
-            f"Training {which or number} of {type(self.learner.estimator).__name__} failed, with "
+            f"Training {which or number} of {name} failed, with "
             f"{'multipliers ' + said if said else 'no multipliers (the plain estimator)'}: "
             f"{type(error).__name__}: {error}"
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omnifair.problem import Array, Bits, Measurement, Problem
+from omnifair.problem import Array, Bits, Problem
 from omnifair.rates import Quotient, Rate
 
 
@@ -72,12 +72,12 @@ def _paper_term(term: Quotient, cells: Array) -> tuple[float, float, float]:
     return constant, (top.TN - top.FP) / total, (top.TP - top.FN) / total
 
 
-def scaled_cells(measured: Measurement, source: Problem, target: Problem) -> Array:
+def scaled_cells(cells: Array, source: Problem, target: Problem) -> Array:
     """Cells measured on one part as they would be on another, by group and label."""
     here, there = source.label_mass, target.label_mass
     factor = np.divide(there, here, out=np.zeros_like(there), where=here > 0)
     negative, positive = factor[:, :1], factor[:, 1:]
-    return np.asarray(measured.cells * np.hstack([positive, negative, positive, negative]))
+    return np.asarray(cells * np.hstack([positive, negative, positive, negative]))
 
 
 def gains(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:

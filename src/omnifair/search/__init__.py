@@ -2,12 +2,14 @@
 
 from omnifair.search.bracket import BracketSearch
 from omnifair.search.grid import GridSearch
+from omnifair.search.guided import GuidedSearch
 from omnifair.search.loop import Solution, Status, Strategy, search
 from omnifair.search.paper import PaperSearch
 
 __all__ = [
     "BracketSearch",
     "GridSearch",
+    "GuidedSearch",
     "PaperSearch",
     "Solution",
     "Status",

@@ -9,7 +9,7 @@ import numpy as np
 
 from omnifair.problem import TOLERANCE, Problem
 from omnifair.search.loop import Steps
-from omnifair.training import Proposal, Trial
+from omnifair.training import Proposal, Setting, Trial
 
 Tuning = Generator[Sequence[Proposal], Sequence[Trial], Trial]
 
@@ -39,9 +39,13 @@ class BracketSearch:
         """Rows times steps, in practice far fewer."""
         return 20 + 10 * min(problem.structure.n_rows, 20)
 
-    def steps(self, problem: Problem) -> Steps:
+    def steps(self, setting: Setting) -> Steps:
         """Plain model first; then rows until all are met."""
-        [trial] = yield [Proposal(np.zeros(problem.structure.n_rows))]
+        [trial] = yield [Proposal(np.zeros(setting.problem.structure.n_rows))]
+        yield from self.after(trial, setting.problem)
+
+    def after(self, trial: Trial, problem: Problem) -> Steps:
+        """The search from a model on: rows until all are met."""
         for _ in range(self.rounds * problem.structure.n_rows):
             violations = trial.measurement.violations
             if trial.satisfied or np.isnan(violations).all():
@@ -60,7 +64,8 @@ class BracketSearch:
             if high is None:
                 value = low + step
             else:
-                share = low_value / (low_value - high_value)
+                width = low_value - high_value
+                share = low_value / width if width > 0 else 0.5
                 value = low + min(max(share, 0.1), 0.9) * (high - low)
             multipliers = start.multipliers.copy()
             multipliers[row] = value

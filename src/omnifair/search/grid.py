@@ -11,7 +11,7 @@ from omnifair.errors import LearnerError
 from omnifair.problem import Array, Problem
 from omnifair.search.dimensions import Dimension, dimensions
 from omnifair.search.loop import Steps
-from omnifair.training import Proposal, Trial
+from omnifair.training import Proposal, Setting, Trial
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,18 @@ class GridSearch:
         """A grid ends by itself."""
         return None
 
-    def steps(self, problem: Problem) -> Steps:
+    def steps(self, setting: Setting) -> Steps:
         """The origin, then outwards."""
-        dims = dimensions(problem.structure)
+        dims = dimensions(setting.problem.structure)
         if float(self.points) ** len(dims) > self.max_points:
             raise LearnerError(
                 f"A grid of {self.points} points for each of {len(dims)} demands is larger than "
                 f"max_points={self.max_points}: use fewer points, fewer groups, or the default "
                 "strategy."
             )
-        grid = self._grid(dims, problem.structure.n_rows)
+        grid = self._grid(dims, setting.problem.structure.n_rows)
         seen = list((yield [Proposal(grid[0])]))
-        if not problem.structure.depends_on_predictions:
+        if not setting.problem.structure.depends_on_predictions:
             yield [Proposal(point) for point in grid[1:]]
             return
         for point in grid[1:]:  # weights are taken at the nearest model there is

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from omnifair.problem import Measurement, Problem
-from omnifair.training import Proposal, Trainer, Trial
+from omnifair.training import Proposal, Setting, Trainer, Trial
 
 Steps = Generator[Sequence[Proposal], Sequence[Trial], None]
 
@@ -45,11 +45,8 @@ _MESSAGES = {
 class Strategy(Protocol):
     """A way to look for multipliers."""
 
-    def steps(self, problem: Problem) -> Steps:
-        """Yield proposals, be sent their trials, return when there is no more to try.
-
-        ``problem`` is bound to the rows on which trials are measured.
-        """
+    def steps(self, setting: Setting) -> Steps:
+        """Yield proposals, be sent their trials, return when there is no more to try."""
         ...
 
     def budget(self, problem: Problem) -> int | None:
@@ -82,7 +79,7 @@ def search(
 
     Returns the most accurate trial that meets every constraint, or else the closest one.
     """
-    problem = trainer.measured
+    problem = trainer.setting.problem
     budget = strategy.budget(problem)
     left = max_fits if max_fits is not None else None
     if left is None and budget is not None:
@@ -90,7 +87,7 @@ def search(
     best: Trial | None = None
     records: list[dict[str, Any]] = []
     nearest: list[Measurement] = []
-    steps = strategy.steps(problem)
+    steps = strategy.steps(trainer.setting)
     proposals: Sequence[Proposal] = next(steps, ())
     out_of_budget = False
     while proposals and not out_of_budget:

@@ -10,7 +10,7 @@ import numpy as np
 from omnifair.problem import Array, Problem
 from omnifair.search.dimensions import Dimension, dimensions, setting
 from omnifair.search.loop import Steps
-from omnifair.training import Proposal, Trial
+from omnifair.training import Proposal, Setting, Trial
 
 Tuning = Generator[Sequence[Proposal], Sequence[Trial], Trial]
 
@@ -60,10 +60,10 @@ class PaperSearch:
         """The algorithms end by themselves."""
         return None
 
-    def steps(self, problem: Problem) -> Steps:
+    def steps(self, setting: Setting) -> Steps:
         """Algorithm 2; with one constraint it is Algorithm 1."""
-        dims = dimensions(problem.structure)
-        multipliers = np.zeros(problem.structure.n_rows)
+        dims = dimensions(setting.problem.structure)
+        multipliers = np.zeros(setting.problem.structure.n_rows)
         [trial] = yield [Proposal(multipliers)]
         for _ in range(self.rounds * max(1, len(dims))):
             if trial.satisfied or not dims:
