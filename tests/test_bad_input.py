@@ -6,6 +6,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from omnifair import (
     BracketSearch,
@@ -392,6 +393,13 @@ class Scores(LogisticRegression):
 def test_an_estimator_that_does_not_predict_the_labels():
     with pytest.raises(TrainingError, match=r"predict\(\) must return the class labels 0 and 1"):
         fit(estimator=Scores())
+
+
+def test_a_learner_that_takes_labels_0_and_1_only_says_so():
+    y = np.where(Y == 1, "good", "bad")
+    words = r"Training 0 of XGBClassifier failed.*Expected: \[0 1\], got \['bad' 'good'\]"
+    with pytest.raises(TrainingError, match=words):
+        fit(y=y, pos_label="good", estimator=XGBClassifier(n_estimators=3))
 
 
 @pytest.mark.parametrize(

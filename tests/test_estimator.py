@@ -1,6 +1,7 @@
 """What users see of FairClassifier."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import omnifair
 from omnifair import (
+    DataError,
     FairClassifier,
     InfeasibleError,
     InfeasibleWarning,
@@ -500,3 +502,62 @@ def test_several_constraints_hold_together():
     assert abs(chosen[MALE & negatives].mean() - chosen[~MALE & negatives].mean()) <= 0.05
     assert min(chosen[MALE & positives].mean(), chosen[~MALE & positives].mean()) >= 0.5
     assert abs(chosen[young].mean() - chosen[~young].mean()) <= 0.1
+
+
+# -- whatever is asked -----------------------------------------------------------------------------
+
+RATES = [
+    omnifair.rates.accuracy,
+    omnifair.rates.false_discovery_rate,
+    omnifair.rates.false_omission_rate,
+    omnifair.rates.positive_predictive_value,
+    false_positive_rate,
+    selection_rate,
+    true_positive_rate,
+]
+
+
+def any_constraint(random):
+    """Any measure of any rate of any grouping with any bound that makes sense."""
+    rate = RATES[random.randint(len(RATES))]
+    by = ["a", "b", ["a", "b"], omnifair.groups(p="a < 1", q="b > 0")][random.randint(4)]
+    bound = float(random.choice([0, 0.02, 0.1, 0.3, 0.7, 1]))
+    return [
+        gap(rate, by=by) <= bound,
+        omnifair.ratio(rate, by=by) >= bound,
+        each(rate, by=by) <= bound,
+        each(rate, by=by) >= bound,
+        omnifair.overall(rate) <= bound,
+    ][random.randint(5)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_request_ends_in_a_status_within_its_budget(seed):
+    random = np.random.RandomState(seed)
+    n = int(random.choice([30, 100, 400]))
+    a, b, x = random.randint(0, 3, n), random.randint(0, 2, n), random.normal(size=(n, 2))
+    y = (x[:, 0] + 0.8 * a + random.normal(size=n) > random.choice([0, 2])).astype(int)
+    model = FairClassifier(
+        DecisionTreeClassifier(max_depth=3) if seed % 2 else LR,
+        [any_constraint(random) for _ in range(random.randint(1, 4))],
+        validation=["train", 0.3, 3][random.randint(3)],
+        refit=bool(random.randint(2)),
+        objective=["accuracy", "balanced_accuracy", "error_cost(fp=1, fn=3)"][random.randint(3)],
+        max_trainings=20,
+        on_infeasible="closest",
+        random_state=0,
+    )
+    weight = [None, random.uniform(size=n), random.randint(0, 3, n)][random.randint(3)]
+    refused = ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfeasibleWarning)  # many of these cannot be met
+        try:
+            model.fit(x, y, sensitive_features={"a": a, "b": b}, sample_weight=weight)
+        except DataError as error:  # a group too small to be in both parts
+            refused = str(error)
+    if refused:
+        assert "has no" in refused
+        return
+    assert model.report().trainings <= 20
+    assert (model.status_ is Status.SATISFIED) == all(c.met for c in model.report().asked)
+    assert np.isin(model.predict(x), [0, 1]).all()
