@@ -561,3 +561,13 @@ def test_any_request_ends_in_a_status_within_its_budget(seed):
     assert model.report().trainings <= 20
     assert (model.status_ is Status.SATISFIED) == all(c.met for c in model.report().asked)
     assert np.isin(model.predict(x), [0, 1]).all()
+
+
+def test_many_groups_of_few_rows_give_no_warning_of_a_librarys_own():
+    rows = np.arange(40)
+    group, y = rows // 2, rows % 2
+    with pytest.warns(InfeasibleWarning) as caught:
+        fair(gap(selection_rate, by="group") <= 0.01, on_infeasible="closest").fit(
+            np.random.RandomState(0).normal(size=(40, 2)), y, sensitive_features={"group": group}
+        )
+    assert [w.category for w in caught] == [InfeasibleWarning]

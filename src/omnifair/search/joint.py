@@ -42,8 +42,9 @@ def joint_chances(setting: Setting, plain: Trial) -> tuple[Array, NDArray[np.int
         return None
     model = LogisticRegression(max_iter=100)
     with warnings.catch_warnings():
-        # A guide that has not converged still guides.
+        # A guide that has not converged still guides, and so does one of many groups, few rows.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
         model.fit(features.train, code, fold.train.weights[train])
     rows: list[NDArray[np.intp]] = []
     parts: list[Array] = []
