@@ -1,0 +1,1 @@
+"""Benchmarks of omnifair against its peers: objective, datasets, methods, experiments, tables."""
