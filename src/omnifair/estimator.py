@@ -34,7 +34,7 @@ from omnifair.inputs import (
 )
 from omnifair.language import parse_rate
 from omnifair.learners import Learner, fresh, learner_for, weight_keywords
-from omnifair.problem import Problem, bind, bind_like, check_objective
+from omnifair.problem import TOLERANCE, Problem, bind, bind_like, check_objective
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import GuidedSearch, Solution, Status, search
@@ -316,7 +316,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     binding=tuple(
                         measured.structure.row_labels[k]
                         for k in worst
-                        if not trial.measurement.violations[k] <= 0
+                        if not trial.measurement.violations[k] <= TOLERANCE
                     ),
                     status=str(solution.status),
                 )
