@@ -188,11 +188,12 @@ class _Guide:
         most = _most(self.surrogate.problem)
         start = self.anchor.trial.measurement.cells
         response = self.anchor.response
-        shift = self.corrected(response.rates) - response.rates
+        # A rate that is undefined says nothing of how to correct it.
+        shift = np.nan_to_num(self.corrected(response.rates) - response.rates)
         for turn in range(6):
             aim = structure.bounds - inside - structure.matrix @ shift
             response = self.surrogate.solve(aim, response.multipliers, start, most)
-            found = self.corrected(response.rates) - response.rates
+            found = np.nan_to_num(self.corrected(response.rates) - response.rates)
             if np.abs(structure.matrix @ (found - shift)).max() < 1e-4:
                 break
             shift = found if turn < 2 else (shift + found) / 2
