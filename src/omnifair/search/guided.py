@@ -49,7 +49,7 @@ class GuidedSearch:
     resolution: float = 0.25
     worth: float = 5e-4
     polish: int = 2
-    patience: int = 5
+    patience: int = 8
 
     def budget(self, problem: Problem) -> int | None:
         """It seldom needs a third of this."""
@@ -162,38 +162,56 @@ class _Guide:
         defined = [s for s in self.seen if not np.isnan(s.trial.measurement.rates).any()]
         return (defined or list(self.seen))[-1]
 
+    @property
+    def best(self) -> _Seen:
+        """The training that came closest to the bounds, but for the plain one."""
+        return min(self.seen[1:] or self.seen, key=lambda s: s.trial.measurement.worst)
+
     def learn(self, trial: Trial) -> _Guide:
         """The guide with one more training seen."""
         response = self.surrogate.response(trial.multipliers, trial.measurement.cells)
         return replace(self, seen=(*self.seen, _Seen(trial, response)))
 
-    def corrected(self, rates: Array) -> Array:
-        """Rates that the learner will reach where the surrogate says ``rates``."""
-        here, anchor = self._scale(rates), self.anchor
-        x0, y0 = self._scale(anchor.response.rates), self._scale(anchor.trial.measurement.rates)
-        above, below = np.full(len(here), PRIOR), np.full(len(here), PRIOR)
-        for seen in self.seen:
-            x = self._scale(seen.response.rates) - x0
-            y = self._scale(seen.trial.measurement.rates) - y0
-            known = np.isfinite(x * y)
-            above[known] += x[known] * y[known]
-            below[known] += x[known] ** 2
-        slope = np.clip(above / below, 0.25, 4.0)
-        y0 = np.where(np.isfinite(y0), y0, x0)
-        return self._unscale(y0 + slope * (here - x0))
+    def corrected(self, response: Response) -> Array:
+        """The rates that the learner will reach at a response's multipliers."""
+        return self._unscale(self._scale(response.rates) + self._error(response.multipliers))
+
+    def _error(self, multipliers: Array) -> Array:
+        """How far the surrogate is off: as at the anchor, and with the trend of all trainings."""
+        anchor = self.anchor
+        errors = np.array([self._missed(s) for s in self.seen])
+        here = self._missed(anchor)
+        start = self._pull(anchor.trial.multipliers)
+        moves = np.array([self._pull(s.trial.multipliers) - start for s in self.seen])
+        trend = np.zeros((len(here), moves.shape[1]))
+        for m, missed in enumerate(errors.T):
+            known = np.isfinite(missed)
+            if np.isfinite(here[m]) and known.any():
+                near = moves[known]
+                gram = near.T @ near + DOUBT**2 * np.eye(near.shape[1])
+                trend[m] = np.linalg.solve(gram, near.T @ (missed[known] - here[m]))
+        return np.nan_to_num(here) + trend @ (self._pull(multipliers) - start)
+
+    def _missed(self, seen: _Seen) -> Array:
+        return self._scale(seen.trial.measurement.rates) - self._scale(seen.response.rates)
+
+    def _pull(self, multipliers: Array) -> Array:
+        """How strongly each metric is pulled at, for each of its rows."""
+        matrix = self.surrogate.problem.structure.matrix
+        return np.asarray(matrix.T @ multipliers) / self.surrogate.shares
 
     def ask(self, inside: Array) -> Response:
         """The multipliers at which every bound should be met with ``inside`` to spare."""
         structure = self.surrogate.problem.structure
         most = _most(self.surrogate.problem)
         start = self.anchor.trial.measurement.cells
-        response = self.anchor.response
+        response = self.best.response
         # A rate that is undefined says nothing of how to correct it.
-        shift = np.nan_to_num(self.corrected(response.rates) - response.rates)
+        shift = np.nan_to_num(self.corrected(response) - response.rates)
         for turn in range(6):
             aim = structure.bounds - inside - structure.matrix @ shift
             response = self.surrogate.solve(aim, response.multipliers, start, most)
-            found = np.nan_to_num(self.corrected(response.rates) - response.rates)
+            found = np.nan_to_num(self.corrected(response) - response.rates)
             if np.abs(structure.matrix @ (found - shift)).max() < 1e-4:
                 break
             shift = found if turn < 2 else (shift + found) / 2
@@ -220,8 +238,8 @@ class _Guide:
 
 # Rates nearer to the ends of their range than this are taken as this near.
 EDGE = 2e-3
-# How firmly the surrogate's own slope is believed, in squared units of the unbounded scale.
-PRIOR = 0.02
+# Pulls closer together than this say little of a trend: their difference is mostly noise.
+DOUBT = 0.1
 
 
 def _most(problem: Problem) -> Array:

@@ -60,6 +60,12 @@ class Surrogate:
     def _matrix(self) -> Array:
         return np.asarray(self.problem.structure.matrix.toarray())
 
+    @cached_property
+    def shares(self) -> Array:
+        """The share of everybody that each metric's group has."""
+        size = self.problem.label_mass.sum(axis=1)
+        return np.asarray([size[m.group] for m in self.problem.structure.metrics] / size[0])
+
     def response(self, multipliers: Array, start: Array) -> Response:
         """Cells and rates at some multipliers; ``start`` is where weights are first taken."""
         cells = start
