@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check clean find-python
+.PHONY: help demo test check bench clean find-python
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,6 +34,7 @@ endef
 help:
 	@echo "make demo     a plain and a fair model on real data, as a table"
 	@echo "make test     the tests (ARGS=... for more arguments to pytest)"
+	@echo "make bench    the quick benchmarks against the peers: docs/benchmarks.md"
 	@echo "make check    style, types, and which module may import which"
 	@echo "make clean    remove the environment, caches and builds"
 
@@ -53,10 +54,20 @@ check: $(INSTALLED)-check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+# Peers with packages of their own get environments under .venv-peers; what is finished stays in
+# benchmarks/results, so that a second run has nothing to do. `python -m benchmarks run --full` is all.
+ifneq ($(wildcard ../shared/data/.),)
+bench: export OMNIFAIR_DATA ?= $(CURDIR)/../shared/data
+endif
+bench: $(INSTALLED)-bench
+	@$(BIN)/python -m benchmarks peers
+	@$(BIN)/python -m benchmarks run --jobs 2 $(ARGS)
+	@$(BIN)/python -m benchmarks report
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf .hypothesis .coverage catboost_info
-	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 find-python:
 	@$(FIND_PYTHON)

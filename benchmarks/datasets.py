@@ -28,20 +28,20 @@ from omnifair import datasets as source
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A data set with one group for each row. Rows that are in no compared group are left out."""
+    """A data set with one group for each row. Rows that are in no compared group are left out.
+
+    ``people`` holds all sensitive columns; ``part.rows`` of a split are rows of it.
+    """
 
     name: str
     X: pd.DataFrame
     y: NDArray[np.int64]
     group: NDArray[Any]
     sensitive: str
+    people: pd.DataFrame
 
     def __len__(self) -> int:
         return len(self.y)
-
-    def take(self, rows: NDArray[np.intp]) -> Table:
-        """These rows only."""
-        return replace(self, X=self.X.iloc[rows], y=self.y[rows], group=self.group[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +125,7 @@ def _table(data: Any, group: Any, sensitive: str, keep: Any = None) -> Table:
         np.asarray(data.y, dtype=np.int64)[keep],
         group[keep],
         sensitive,
+        data.sensitive_features[keep].reset_index(drop=True),
     )
 
 

@@ -1,0 +1,90 @@
+"""The command line: ``python -m benchmarks peers | run | report | list``."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from benchmarks.runner import single_threaded
+
+
+def main(arguments: list[str] | None = None) -> int:
+    single_threaded()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    peer = verbs.add_parser("peers", help="make the environments of peers that need their own")
+    peer.add_argument("names", nargs="*", help="which (default: all)")
+    peer.add_argument("--again", action="store_true", help="remove and make them anew")
+    run = verbs.add_parser("run", help="run cells that are not stored yet")
+    run.add_argument("experiments", nargs="*", type=int, help="1 .. 8 (default: all)")
+    size = run.add_mutually_exclusive_group()
+    size.add_argument("--full", dest="form", action="store_const", const="full")
+    size.add_argument("--smoke", dest="form", action="store_const", const="smoke")
+    run.add_argument("--jobs", type=int, default=1, help="processes (timings always run alone)")
+    run.add_argument("--minutes", type=float, help="stop after the cell that ends past this")
+    run.add_argument("--method", action="append", default=[], help="this method's cells only")
+    run.add_argument("--results", type=Path, help="folder of the results")
+    report = verbs.add_parser("report", help="write docs/benchmarks.md from the stored results")
+    report.add_argument("--results", type=Path)
+    report.add_argument("--docs", type=Path)
+    left = verbs.add_parser("list", help="how many cells there are, and how many are stored")
+    left.add_argument("--results", type=Path)
+    given = parser.parse_args(arguments)
+    return {"peers": _peers, "run": _run, "report": _report, "list": _list}[given.verb](given)
+
+
+def _peers(given: argparse.Namespace) -> int:
+    from benchmarks import peers
+
+    for name in given.names or peers.PEERS:
+        if given.again:
+            shutil.rmtree(peers.HOME / name, ignore_errors=True)
+            (peers.HOME / f"{name}.version").unlink(missing_ok=True)
+        print(peers.install(name), flush=True)
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    from benchmarks import runner
+    from benchmarks.experiments import EXPERIMENTS
+    from benchmarks.objective import FORMS
+
+    runner.run(
+        given.experiments or list(EXPERIMENTS),
+        FORMS[given.form or "quick"],
+        folder=given.results,
+        jobs=given.jobs,
+        minutes=given.minutes,
+        methods=tuple(given.method),
+    )
+    return 0
+
+
+def _report(given: argparse.Namespace) -> int:
+    from benchmarks import report
+
+    print(report.write(given.results, given.docs))
+    return 0
+
+
+def _list(given: argparse.Namespace) -> int:
+    from benchmarks import runner, store
+    from benchmarks.experiments import EXPERIMENTS
+    from benchmarks.objective import FORMS
+
+    for name in ("quick", "full"):
+        for number, experiment in EXPERIMENTS.items():
+            form = FORMS[name]
+            total = len(experiment.cells(form))
+            left = len(runner.todo(number, form, given.results))
+            path = store.path_of(name, number, given.results)
+            print(
+                f"{name:6}{number}  {total - left:5} of {total:5}  {path.name:20}{experiment.TITLE}"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

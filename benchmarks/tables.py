@@ -1,0 +1,111 @@
+"""Small helpers of the report: means, tables, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.store import Record
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of what is known."""
+    known = [v for v in values if v is not None]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def se(values: Sequence[float]) -> float:
+    """The standard error of the mean; 0 for a single value."""
+    known = [v for v in values if v is not None]
+    return float(np.std(known, ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
+
+
+def percent(value: float) -> str:
+    """A share as a percentage."""
+    return f"{100 * value:.1f} %"
+
+
+def by(records: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Records by some of their cell's values, in the order in which they come."""
+    found: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        found.setdefault(tuple(record["cell"].get(name) for name in names), []).append(record)
+    return found
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def reasons(records: Iterable[Record]) -> str:
+    """Why methods are missing: one line for each method and reason."""
+    found: dict[tuple[str, str], None] = {}
+    for record in records:
+        if "reason" in record["result"]:
+            found[record["cell"].get("method", "omnifair"), record["result"]["reason"]] = None
+    lines = [f"- {method}: {reason}" for method, reason in found]
+    return "\n".join(["Not shown:", "", *lines]) if lines else ""
+
+
+FOLDER = Path(__file__).parent.parent / "docs" / "figures"
+
+
+def figure(
+    name: str, panels: Sequence[tuple[str, Callable[[Any], None]]], *, folder: Path | None = None
+) -> str:
+    """Draw panels side by side into an SVG; the Markdown that shows it."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    # The same results give the same bytes.
+    plt.rcParams.update({"svg.hashsalt": "omnifair", "svg.fonttype": "none", "font.size": 8})
+    columns = min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    drawing, axes = plt.subplots(
+        lines, columns, figsize=(4.2 * columns, 3.4 * lines + 0.9), squeeze=False
+    )
+    for axis in axes.ravel()[len(panels) :]:
+        axis.axis("off")
+    labels: dict[str, Any] = {}
+    for axis, (title, draw) in zip(axes.ravel(), panels, strict=False):
+        draw(axis)
+        axis.set_title(title)
+        axis.grid(alpha=0.25)
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            labels.setdefault(label, handle)
+    if labels:
+        drawing.legend(labels.values(), labels, loc="lower center", ncols=4, frameon=False)
+    drawing.tight_layout(
+        rect=(0, min(0.3, (0.25 + 0.2 * (len(labels) // 4)) / (3.4 * lines)), 1, 1)
+    )
+    target = folder or FOLDER
+    target.mkdir(parents=True, exist_ok=True)
+    drawing.savefig(target / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    plt.close(drawing)
+    return f"![{name}](figures/{name}.svg)"
+
+
+STYLES = ("o", "s", "^", "v", "D", "P", "X", "<", ">", "*", "h", "p")
+
+
+def style(name: str) -> dict[str, Any]:
+    """One colour and marker for each method, the same in all figures."""
+    from benchmarks.methods import METHODS
+
+    names = list(METHODS)
+    number = names.index(name) if name in names else len(names)
+    return {
+        "color": "black" if name == "omnifair" else f"C{number % 10}",
+        "marker": STYLES[number % len(STYLES)],
+        "markersize": 4,
+        "linewidth": 1.8 if name == "omnifair" else 0.9,
+        "zorder": 5 if name == "omnifair" else 2,
+    }
