@@ -2,8 +2,10 @@
 
 from omnifair import rates
 from omnifair.audit import audit
+from omnifair.certificate import Certificate, certify, sample_size
 from omnifair.constraints import Constraint, Measure, each, gap, overall, ratio
 from omnifair.errors import (
+    CertificateError,
     DataError,
     DatasetError,
     DeclarationError,
@@ -32,6 +34,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BracketSearch",
+    "Certificate",
+    "CertificateError",
     "Constraint",
     "DataError",
     "DatasetError",
@@ -56,6 +60,7 @@ __all__ = [
     "ValidationSet",
     "WeightError",
     "audit",
+    "certify",
     "coefficients",
     "each",
     "format_policy",
@@ -67,5 +72,6 @@ __all__ = [
     "rates",
     "ratio",
     "read_policy",
+    "sample_size",
     "write_policy",
 ]

@@ -9,7 +9,8 @@
     │   ├── LabelError          labels that are not two classes, a positive class that is not there
     │   ├── GroupError          a column, group or predicate that the data do not have
     │   ├── UndefinedRateError  a rate whose denominator is empty, so that nothing can be judged
-    │   └── WeightError         user weights that are negative, NaN or all zero
+    │   ├── WeightError         user weights that are negative, NaN or all zero
+    │   └── CertificateError    nothing valid can be said about unseen data from these
     ├── LearnerError            an estimator or parameter that cannot be used as asked
     ├── TrainingError           the estimator failed in one training (the original is chained)
     ├── InfeasibleError         the search ended without meeting the constraints
@@ -60,6 +61,10 @@ class UndefinedRateError(DataError):
 
 class WeightError(DataError):
     """Weights that are negative, NaN, infinite or all zero."""
+
+
+class CertificateError(DataError):
+    """Data, or rates, from which nothing valid can be said about unseen data."""
 
 
 class LearnerError(OmnifairError, TypeError, ValueError):
