@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,8 +184,9 @@ class Worker:
 
     def __init__(self, peer: str, script: str) -> None:
         self.command = [str(python_of(peer)), "-W", "ignore", str(HERE / "workers" / script)]
-        self.folder = tempfile.TemporaryDirectory(prefix="omnifair-peer-")
-        self.path = Path(self.folder.name)
+        self.path = Path(tempfile.mkdtemp(prefix="omnifair-peer-"))
+        # Models live there for as long as anything can still ask for their predictions.
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def fit(
         self, settings: list[dict[str, Any]], arrays: dict[str, NDArray[Any]], limit: float
