@@ -9,14 +9,14 @@ not bind get none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
 
 from omnifair.constraints import GAP, RATIO
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
+from omnifair.search.guide import Guide
 from omnifair.search.joint import joint_chances
 from omnifair.search.loop import Steps
 from omnifair.search.surrogate import Response, Surrogate
@@ -67,15 +67,12 @@ class GuidedSearch:
             yield from BracketSearch(slack=self.slack).after(plain, problem)
             return
         trials = [plain]
-        guide = _Guide(
-            surrogate,
-            (_Seen(plain, surrogate.response(plain.multipliers, plain.measurement.cells)),),
-        )
+        guide = Guide.of(surrogate, plain)
+        prices = surrogate.solve(problem.structure.bounds, plain.measurement.cells, 10.0)
         while True:
             room = self.room(problem, guide.anchor.trial)
-            prices = guide.ask(room / 2).multipliers
             room = np.maximum(room, self._worthless(problem, prices))
-            response = _safeguarded(guide, guide.ask(room / 2), trials, room)
+            response = _safeguarded(guide, guide.ask(self._inside(room, trials)), trials, room)
             if response is None:
                 return
             [trial] = yield [Proposal(response.multipliers, trials[-1], cells=response.cells)]
@@ -83,6 +80,20 @@ class GuidedSearch:
             if self._done(trials, problem):
                 return
             guide = guide.learn(trial)
+            prices = trial.multipliers
+
+    @staticmethod
+    def _inside(room: Array, trials: Sequence[Trial]) -> Array:
+        """How far inside its bound each row is aimed: the middle of its room, or more.
+
+        Each proposal that missed is a sign that the learner's answers are rough.
+        """
+        missed = 0
+        for trial in reversed(trials[2:]):
+            if trial.satisfied:
+                break
+            missed += 1
+        return room * min(0.5 + 0.25 * missed, 1.0)
 
     def room(self, problem: Problem, trial: Trial) -> Array:
         """How much of each row's bound may be left unused."""
@@ -137,153 +148,58 @@ class GuidedSearch:
         )
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """A training, and what the surrogate expected of its multipliers."""
-
-    trial: Trial
-    response: Response
-
-
-@dataclass(frozen=True)
-class _Guide:
-    """The surrogate, corrected by what trainings showed of it.
-
-    Every metric is corrected by itself on a scale where rates are unbounded: shifted so that it
-    is right at the anchor (the last training), and stretched as the trainings before suggest.
-    """
-
-    surrogate: Surrogate
-    seen: tuple[_Seen, ...]
-
-    @property
-    def anchor(self) -> _Seen:
-        """The last training of which all rates are defined."""
-        defined = [s for s in self.seen if not np.isnan(s.trial.measurement.rates).any()]
-        return (defined or list(self.seen))[-1]
-
-    @property
-    def best(self) -> _Seen:
-        """The training that came closest to the bounds, but for the plain one."""
-        return min(self.seen[1:] or self.seen, key=lambda s: s.trial.measurement.worst)
-
-    def learn(self, trial: Trial) -> _Guide:
-        """The guide with one more training seen."""
-        response = self.surrogate.response(trial.multipliers, trial.measurement.cells)
-        return replace(self, seen=(*self.seen, _Seen(trial, response)))
-
-    def corrected(self, response: Response) -> Array:
-        """The rates that the learner will reach at a response's multipliers."""
-        return self._unscale(self._scale(response.rates) + self._error(response.multipliers))
-
-    def _error(self, multipliers: Array) -> Array:
-        """How far the surrogate is off: as at the anchor, and with the trend of all trainings."""
-        anchor = self.anchor
-        errors = np.array([self._missed(s) for s in self.seen])
-        here = self._missed(anchor)
-        start = self._pull(anchor.trial.multipliers)
-        moves = np.array([self._pull(s.trial.multipliers) - start for s in self.seen])
-        trend = np.zeros((len(here), moves.shape[1]))
-        for m, missed in enumerate(errors.T):
-            known = np.isfinite(missed)
-            if np.isfinite(here[m]) and known.any():
-                near = moves[known]
-                gram = near.T @ near + DOUBT**2 * np.eye(near.shape[1])
-                trend[m] = np.linalg.solve(gram, near.T @ (missed[known] - here[m]))
-        return np.nan_to_num(here) + trend @ (self._pull(multipliers) - start)
-
-    def _missed(self, seen: _Seen) -> Array:
-        return self._scale(seen.trial.measurement.rates) - self._scale(seen.response.rates)
-
-    def _pull(self, multipliers: Array) -> Array:
-        """How strongly each metric is pulled at, for each of its rows."""
-        matrix = self.surrogate.problem.structure.matrix
-        return np.asarray(matrix.T @ multipliers) / self.surrogate.shares
-
-    def ask(self, inside: Array) -> Response:
-        """The multipliers at which every bound should be met with ``inside`` to spare."""
-        structure = self.surrogate.problem.structure
-        most = _most(self.surrogate.problem)
-        start = self.anchor.trial.measurement.cells
-        response = self.best.response
-        # A rate that is undefined says nothing of how to correct it.
-        shift = np.nan_to_num(self.corrected(response) - response.rates)
-        for turn in range(6):
-            aim = structure.bounds - inside - structure.matrix @ shift
-            response = self.surrogate.solve(aim, response.multipliers, start, most)
-            found = np.nan_to_num(self.corrected(response) - response.rates)
-            if np.abs(structure.matrix @ (found - shift)).max() < 1e-4:
-                break
-            shift = found if turn < 2 else (shift + found) / 2
-        return response
-
-    def _scale(self, rates: Array) -> Array:
-        low, high = self._ranges
-        bounded = np.isfinite(high - low)
-        share = (rates - np.where(bounded, low, 0)) / np.where(bounded, high - low, 1)
-        return np.where(bounded, logit(np.clip(share, EDGE, 1 - EDGE)), rates)
-
-    def _unscale(self, values: Array) -> Array:
-        low, high = self._ranges
-        bounded = np.isfinite(high - low)
-        wide = np.where(bounded, low + (high - low) * expit(values), values)
-        return np.asarray(wide)
-
-    @property
-    def _ranges(self) -> tuple[Array, Array]:
-        ranges = [m.rate.range for m in self.surrogate.problem.structure.metrics]
-        low, high = np.array(ranges).T
-        return low, high
-
-
-# Rates nearer to the ends of their range than this are taken as this near.
-EDGE = 2e-3
-# Pulls closer together than this say little of a trend: their difference is mostly noise.
-DOUBT = 0.1
-
-
-def _most(problem: Problem) -> Array:
-    """Multipliers beyond which no decision could be worth more than its row."""
-    structure = problem.structure
-    low, high = structure.objective.range
-    return np.full(structure.n_rows, 10.0 * (high - low))
-
-
 def _safeguarded(
-    guide: _Guide, response: Response, trials: Sequence[Trial], room: Array
+    guide: Guide, response: Response, trials: Sequence[Trial], room: Array
 ) -> Response | None:
-    """The response, kept inside the bracket where a single row is at work.
+    """The response, kept to what trainings and theory say where a single demand is at work.
 
-    None where there is nothing left to try.
+    There a larger multiplier means a smaller violation, up to noise. None where there is
+    nothing left to try.
     """
-    rows = {int(k) for t in trials for k in np.flatnonzero(t.multipliers)}
-    rows |= {int(k) for k in np.flatnonzero(response.multipliers > 1e-9)}
-    if len(rows) != 1:
+    used = [t.multipliers for t in trials] + [response.multipliers]
+    demands = [d for d in guide.demands if any(m[list(d.rows)].any() for m in used)]
+    row = demands[0].violated_row(trials[0].measurement.violations) if demands else None
+    if len(demands) != 1 or row is None or not trials[0].measurement.violations[row] > TOLERANCE:
         return response
-    [row] = rows
-    value = float(response.multipliers[row])
     points = sorted(
         (float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials
     )
-    met = [p for p in points if not p[1] > TOLERANCE]  # undefined: too far
-    high = met[0] if met else None
-    short = [p for p in points if p[1] > TOLERANCE and (high is None or p[0] < high[0])]
-    if not short:  # undefined from the start: there is no bracket to keep to
-        return response
-    low = max(short)
-    if high is None:
-        least = 1.02 * low[0] if low[0] > 0 else 1e-4
-        value = max(value, least)
+    wanted = float(response.multipliers[row])
+    if all(violation > TOLERANCE for _, violation in points):
+        kept: float | None = _onwards(wanted, points)
     else:
-        width = high[0] - low[0]
-        if width <= 0.01 * high[0]:
-            return None
-        if not low[0] + 0.05 * width <= value <= high[0] - 0.05 * width:
-            over = high[1] if np.isfinite(high[1]) else -low[1]
-            share = (low[1] + room[row] / 2) / (low[1] - over)
-            value = low[0] + min(max(share, 0.1), 0.9) * width
+        kept = _between(wanted, points, float(room[row]) / 2)
+    if kept is None:
+        return None
     multipliers = np.zeros_like(response.multipliers)
-    multipliers[row] = value
-    if value == response.multipliers[row]:
-        return response
+    multipliers[row] = kept
     return guide.surrogate.response(multipliers, guide.anchor.trial.measurement.cells)
+
+
+Points = Sequence[tuple[float, float]]  # a multiplier and its row's violation, in order
+
+# How much farther to go at least, after so many trainings in a row that gained little.
+STRIDES = (1.01, 1.1, 1.3, 1.6, 2.0)
+
+
+def _onwards(wanted: float, points: Points) -> float:
+    """Where no training has met the bound yet: farther, the more so the less was gained."""
+    slow = 0
+    for (_, before), (_, after) in zip(reversed(points[:-1]), reversed(points[1:]), strict=True):
+        if after <= 0.5 * before:
+            break
+        slow += 1
+    return max(wanted, STRIDES[min(slow, len(STRIDES) - 1)] * points[-1][0], 1e-4)
+
+
+def _between(wanted: float, points: Points, inside: float) -> float | None:
+    """Where one has: between the first that met it and the last before that did not."""
+    met = next(i for i, (_, violation) in enumerate(points) if not violation > TOLERANCE)
+    (low, short), (high, over) = points[met - 1], points[met]
+    width = high - low
+    if width <= 0.01 * high:
+        return None
+    if low + 0.05 * width <= wanted <= high - 0.05 * width:
+        return wanted
+    over = over if np.isfinite(over) else -short  # undefined: too far
+    return low + min(max((short + inside) / (short - over), 0.1), 0.9) * width

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
@@ -30,6 +30,7 @@ class Response:
     multipliers: Array
     cells: Array
     rates: Array
+    slopes: Array  # of every metric, by multiplier
 
 
 @dataclass(frozen=True)
@@ -44,108 +45,117 @@ class Surrogate:
         """Chances brought to the problem's own counts; None where rates are not of cells."""
         if any(isinstance(m.rate, Coefficients) for m in problem.structure.metrics):
             return None
-        size = chances.shape[1]
-        weighted = chances * problem.weights[rows][:, None]
-        real = np.bincount(problem.code, problem.weights, size)
+        kept = problem.weights[rows] > 0
+        weighted = chances[kept] * problem.weights[rows[kept]][:, None]
+        real = np.bincount(problem.code, problem.weights, chances.shape[1])
         expected = weighted.sum(axis=0)
-        scale = np.divide(real, expected, out=np.zeros(size), where=expected > 0)
-        table = weighted * scale
-        return cls(problem, table[table.sum(axis=1) > 0])  # rows that weigh nothing say nothing
+        scale = np.divide(real, expected, out=np.zeros(len(real)), where=expected > 0)
+        return cls(problem, weighted * scale)
 
     @cached_property
-    def _mass(self) -> Array:
-        return np.asarray(self.chances.sum(axis=1))
-
-    @cached_property
-    def _matrix(self) -> Array:
+    def matrix(self) -> Array:
+        """The problem's rows by metric."""
         return np.asarray(self.problem.structure.matrix.toarray())
 
     @cached_property
     def shares(self) -> Array:
         """The share of everybody that each metric's group has."""
         size = self.problem.label_mass.sum(axis=1)
-        return np.asarray([size[m.group] for m in self.problem.structure.metrics] / size[0])
+        return np.asarray(size[self._groups] / size[0])
+
+    @cached_property
+    def _groups(self) -> NDArray[np.intp]:
+        return np.array([m.group for m in self.problem.structure.metrics], dtype=np.intp)
+
+    @cached_property
+    def _of_group(self) -> Array:
+        """Which metrics are of which group: groups by metrics."""
+        return np.asarray(np.arange(self._member.shape[1])[:, None] == self._groups, dtype=float)
+
+    @cached_property
+    def _member(self) -> Array:
+        return np.asarray(self.problem.structure.member, dtype=float)
+
+    @cached_property
+    def _softness(self) -> Array:
+        return np.asarray(self.chances.sum(axis=1) * SOFTNESS / self.problem.total)
 
     def response(self, multipliers: Array, start: Array) -> Response:
         """Cells and rates at some multipliers; ``start`` is where weights are first taken."""
         cells = start
         for _ in range(4 if self.problem.structure.depends_on_predictions else 1):
-            line = _Line.at(self, cells)
-            cells = self._cells(line.soft(multipliers))
-        return Response(multipliers, cells, self.problem.rates(cells, None))
+            line = self._line(cells)
+            chosen = self._chosen(line, multipliers)
+            cells = self._cells(chosen)
+        # How the predicted positives move with every multiplier, by atom and label.
+        swing = self.chances.T @ (self.chances * (chosen * (1 - chosen) / self._softness)[:, None])
+        pulls = -self.matrix[:, :, None] * line.slopes  # multiplier, metric, label
+        by_group = self._of_group @ pulls
+        moved = (self._member @ by_group).reshape(len(self.matrix), -1) @ swing
+        hits = (self._member.T @ moved.reshape(len(self.matrix), -1, 2))[:, self._groups]
+        slopes = (hits * line.slopes).sum(axis=2).T
+        return Response(multipliers, cells, self.problem.rates(cells, None), slopes)
 
-    def solve(self, aim: Array, begin: Array, start: Array, most: Array) -> Response:
+    def solve(self, aim: Array, start: Array, most: float) -> Array:
         """The multipliers (0 to ``most``) at which ``matrix @ rates <= aim`` costs least."""
-        found, cells = begin, start
-        bounds = list(zip(np.zeros(len(most)), most, strict=True))
+        found, cells = np.zeros(len(self.matrix)), start
         for _ in range(4 if self.problem.structure.depends_on_predictions else 1):
-            line = _Line.at(self, cells)
-            result = minimize(line.dual, found, (aim,), jac=True, method="L-BFGS-B", bounds=bounds)
+            result = minimize(
+                self._dual,
+                found,
+                (self._line(cells), aim),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, most)] * len(found),
+            )
             found = np.asarray(result.x)
-            cells = self._cells(line.soft(found))
-        return Response(found, cells, self.problem.rates(cells, None))
+            cells = self._cells(self._chosen(self._line(cells), found))
+        return found
+
+    def _line(self, cells: Array) -> _Line:
+        structure = self.problem.structure
+        slopes, origin = np.zeros((len(self._groups), 2)), np.zeros(len(self._groups))
+        for position, metric in enumerate(structure.metrics):
+            assert isinstance(metric.rate, Rate)  # see Surrogate.of
+            here = cells[metric.group]
+            slopes[position] = np.nan_to_num(metric.rate.slopes(here))
+            value = float(np.nan_to_num(metric.rate.value(here)))
+            origin[position] = value - slopes[position] @ here[[1, 0]]  # FP, TP
+        objective = structure.sense * np.nan_to_num(structure.objective.slopes(cells[0]))
+        return _Line(origin, slopes, objective)
+
+    def _ratio(self, line: _Line, multipliers: Array) -> Array:
+        """The expected gain of predicting 1 on each row, in units of its softness."""
+        by_group = self._of_group @ ((-multipliers @ self.matrix)[:, None] * line.slopes)
+        by_group[0] += line.objective
+        return np.asarray(self.chances @ (self._member @ by_group).ravel() / self._softness)
+
+    def _chosen(self, line: _Line, multipliers: Array) -> Array:
+        """The share of each row that is predicted 1."""
+        return np.asarray(expit(self._ratio(line, multipliers)))
 
     def _cells(self, chosen: Array) -> Array:
-        """Every group's expected cells, where a share ``chosen`` of each row is predicted 1."""
-        positive = (chosen @ self.chances).reshape(-1, 2)
-        member = self.problem.structure.member.T.astype(float)
-        hits = member @ positive
+        """Every group's expected cells."""
+        hits = self._member.T @ (chosen @ self.chances).reshape(-1, 2)
         negatives, positives = self.problem.label_mass.T
         return np.column_stack(
             [hits[:, 1], hits[:, 0], positives - hits[:, 1], negatives - hits[:, 0]]
         )
+
+    def _dual(self, multipliers: Array, line: _Line, aim: Array) -> tuple[float, Array]:
+        """The Lagrangian at its best decisions, and its slope: minus the violations."""
+        ratio = self._ratio(line, multipliers)
+        hits = self._cells(expit(ratio))[self._groups][:, [1, 0]]  # FP, TP
+        rates = line.origin + (line.slopes * hits).sum(axis=1)
+        value = float(self._softness @ np.logaddexp(0.0, ratio))
+        value -= float(multipliers @ (self.matrix @ line.origin - aim))
+        return value, aim - self.matrix @ rates
 
 
 @dataclass(frozen=True)
 class _Line:
     """The problem linearised at some cells: exact where no prediction is in a denominator."""
 
-    surrogate: Surrogate
     origin: Array  # every metric at no predicted positives
     slopes: Array  # metrics by label
     objective: Array  # slopes of the objective, by label
-
-    @classmethod
-    def at(cls, surrogate: Surrogate, cells: Array) -> _Line:
-        structure = surrogate.problem.structure
-        slopes = np.zeros((len(structure.metrics), 2))
-        origin = np.zeros(len(structure.metrics))
-        for position, metric in enumerate(structure.metrics):
-            assert isinstance(metric.rate, Rate)
-            here = cells[metric.group]
-            slopes[position] = np.nan_to_num(metric.rate.slopes(here))
-            value = float(np.nan_to_num(metric.rate.value(here)))
-            origin[position] = value - slopes[position] @ here[[1, 0]]  # FP, TP
-        objective = structure.sense * np.nan_to_num(structure.objective.slopes(cells[0]))
-        return cls(surrogate, origin, slopes, objective)
-
-    def gain(self, multipliers: ArrayLike) -> Array:
-        """The expected gain of predicting 1 on each row, in units of the rows' weights."""
-        problem = self.surrogate.problem
-        structure = problem.structure
-        by_group = np.zeros((len(structure.groups), 2))
-        by_group[0] = self.objective
-        factors = self.surrogate._matrix.T @ np.asarray(multipliers)
-        groups = [metric.group for metric in structure.metrics]
-        np.subtract.at(by_group, groups, factors[:, None] * self.slopes)
-        table = structure.member.astype(float) @ by_group
-        return np.asarray(self.surrogate.chances @ table.ravel())
-
-    def soft(self, multipliers: ArrayLike) -> Array:
-        """The share of each row that is predicted 1."""
-        scale = self.surrogate._mass * SOFTNESS / self.surrogate.problem.total
-        return np.asarray(expit(self.gain(multipliers) / scale))
-
-    def dual(self, multipliers: Array, aim: Array) -> tuple[float, Array]:
-        """The Lagrangian at its best decisions, and its slope: minus the violations."""
-        scale = self.surrogate._mass * SOFTNESS / self.surrogate.problem.total
-        ratio = self.gain(multipliers) / scale
-        chosen = expit(ratio)
-        hits = self.surrogate._cells(chosen)[:, [1, 0]]  # FP, TP
-        structure = self.surrogate.problem.structure
-        groups = [metric.group for metric in structure.metrics]
-        rates = self.origin + (self.slopes * hits[groups]).sum(axis=1)
-        matrix = self.surrogate._matrix
-        value = float(scale @ np.logaddexp(0.0, ratio))
-        value -= float(multipliers @ (matrix @ self.origin - aim))
-        return value, -(matrix @ rates - aim)
