@@ -59,7 +59,7 @@ class Form:
         return self.name != "full"
 
 
-QUICK = Form("quick", seeds=(0,), limit=10.0, max_rows=5000, tune_learner=False)
+QUICK = Form("quick", seeds=(0,), limit=6.0, max_rows=5000, tune_learner=False)
 FULL = Form("full", seeds=tuple(range(10)), limit=300.0, max_rows=None, tune_learner=True)
 SMOKE = Form("smoke", seeds=(0,), limit=10.0, max_rows=1500, tune_learner=False)
 FORMS = {form.name: form for form in (QUICK, FULL, SMOKE)}
@@ -79,6 +79,8 @@ class Task:
     seed: int
     quick: bool
     limit: float
+    # Whether it is one of many bounds, whose candidates are pooled.
+    pooled: bool = False
 
     def aiming(self, goal: Goal) -> Task:
         """The same task with another goal."""

@@ -53,7 +53,8 @@ PEERS = {
         ),
         Peer(
             "scikit-lego",
-            ("scikit-lego==0.9.10", "cvxpy<2"),
+            # The default solver of later versions of cvxpy fails on Adult; ECOS does not.
+            ("scikit-lego==0.9.10", "cvxpy==1.3.4", "ecos<3", "numpy<2", "pandas<3"),
             NEW,
             "sklego.linear_model, cvxpy",
             "scikit-lego",

@@ -27,25 +27,18 @@ def method_of(cell: Cell) -> Method:
 
 
 def points(method: Method, task: Task, test: Any, goals: list[Goal]) -> dict[str, Any]:
-    """The method at each bound: tuned for it, or chosen from one fit that serves all bounds."""
+    """The method at each bound, chosen from what it fitted for any of the bounds."""
     reason = method.reason(task.aiming(goals[0]))
     if reason is not None:
         return {"reason": reason}
-    found: list[dict[str, Any]] = []
-    why: str | None = None
-    kept: Tuned | None = None
-    # A method that is fitted once may take as long as the others take for all bounds.
-    free = replace(task, limit=task.limit * len(goals))
-    for goal in goals:
-        if method.bound_free:
-            kept = tune(method, free.aiming(goal)) if kept is None else kept
-            tuned = kept
-        else:
-            tuned = tune(method, task.aiming(goal))
-        if tuned.tried:
-            found.append({"eps": goal.eps, **result(method, tuned, goal, test)})
-        else:
-            why = tuned.why
-    if not found:
+    pooled = replace(task, pooled=True)
+    if method.bound_free:  # fitted once, it may take as long as others take for all bounds
+        runs = [tune(method, replace(pooled, limit=task.limit * len(goals)).aiming(goals[0]))]
+    else:
+        runs = [tune(method, pooled.aiming(goal)) for goal in goals]
+    why = next((run.why for run in runs if run.why), None)
+    pool = Tuned(tuple(tried for run in runs for tried in run.tried), why)
+    if not pool.tried:
         return {"reason": why or "NA: it fitted nothing"}
+    found = [{"eps": goal.eps, **result(method, pool, goal, test)} for goal in goals]
     return {"points": found, "note": why}

@@ -21,7 +21,7 @@ class Thomas(PeerMethod):
     learners = ("LR",)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        shares = (1.0, 2.0) if task.quick else (1.0, 2.0, 4.0)
+        shares = (1.0, 2.0) if task.quick or task.pooled else (1.0, 2.0, 4.0)
         fixed = {
             "metric": task.goal.only,
             "delta": 0.05,

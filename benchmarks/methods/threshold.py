@@ -6,6 +6,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
 from benchmarks.methods.agarwal import no_fairlearn
 from benchmarks.methods.base import Candidate, Method, learner, stopwatch
 from benchmarks.objective import Part, Task
@@ -15,6 +18,22 @@ NAMES = {
     "FPR": "false_positive_rate_parity",
     "FNR": "false_negative_rate_parity",
 }
+
+
+class _Doubles(ClassifierMixin, BaseEstimator):
+    """A fitted learner whose scores are doubles: fairlearn cannot do with those of XGBoost."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Any:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.asarray(self.model.predict_proba(X), dtype=float)
 
 
 class Threshold(Method):
@@ -30,7 +49,7 @@ class Threshold(Method):
 
     def candidates(self, task: Task) -> Iterator[Candidate]:
         with stopwatch() as seconds:
-            model = learner(task).fit(task.train.X, task.train.y)
+            model = _Doubles(learner(task).fit(task.train.X, task.train.y))
             once = seconds()
         for where, part in (("validation", task.validation), ("training", task.train)):
             for tol in (task.goal.eps, task.goal.eps / 2, None):

@@ -10,7 +10,7 @@ from benchmarks.objective import Task
 
 class Zafar(PeerMethod):
     name = "scikit-lego (Zafar)"
-    about = "covariance_threshold over 0 .. 0.1 and none (quick: 3 values); l2 penalty, C 1"
+    about = "covariance_threshold over 0 .. 0.1 at C 1, and 0 at C 0.01, 0.001 (quick: 3 values)"
     paper = "Zafar et al."
     peer = "scikit-lego"
     script = "sklego_zafar.py"
@@ -20,6 +20,8 @@ class Zafar(PeerMethod):
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
         quick = (0.01, 0.0, 0.03)
-        values = quick if task.quick else (*quick, 0.002, 0.005, 0.02, 0.05, 0.1)
-        fixed = {"penalty": "l2", "C": 1.0, "metric": task.goal.only}
-        return [{"covariance_threshold": value, **fixed} for value in values]
+        values = quick if task.quick else (*quick, 0.003, 0.06, 0.1)
+        strong = () if task.quick else ((0.0, 0.01), (0.0, 0.001))
+        fixed = {"penalty": "l2", "metric": task.goal.only}
+        pairs = [*((value, 1.0) for value in values), *strong]
+        return [{"covariance_threshold": value, "C": c, **fixed} for value, c in pairs]
