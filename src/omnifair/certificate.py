@@ -589,7 +589,7 @@ def sample_size(
     Examples
     --------
     >>> sample_size(gap(selection_rate, by="sex") <= 0.05, rates={"F": 0.28, "M": 0.3}).total
-    14100
+    7956
     """
     error = 1 - checked_confidence(confidence)
     if not 0 < power < 1:

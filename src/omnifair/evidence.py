@@ -19,6 +19,7 @@ from omnifair.intervals import (
     Pair,
     Tails,
     difference_upper,
+    evidence,
     lower_bound,
     mean_quotient_upper,
     parted,
@@ -282,17 +283,15 @@ class Row:
             if self.factors == (1.0,):
                 return self.rate.lower(error) > limit
             return self.rate.upper(error) < limit
-        found = self.pair()
+        found, share = self.pair(), self._shares(error)
         if self.constraint.measure.kind == RATIO:
-            if found is not None:
-                # other / rate < limit, that is rate / other > 1 / limit.
-                return limit > 0 and quotient_lower(found[0].swapped, error, 1 / limit) > 1 / limit
-            share = self._shares(error)
+            if found is not None:  # other / rate >= limit is to be ruled out
+                slope = 1 / limit
+                return evidence(found[0].swapped, error, slope).rules_out(slope, 0.0)
             return self.other.upper(share[1]) < limit * self.rate.lower(share[0])
         if found is not None:
             pair, size = found
-            return -size * difference_upper(pair.swapped, error, -limit / size) > limit
-        share = self._shares(error)
+            return evidence(pair.swapped, error).rules_out(1.0, -limit / size)
         return self.rate.lower(share[0]) - self.other.upper(share[1]) > limit
 
     def spread(self) -> float:

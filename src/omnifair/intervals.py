@@ -361,7 +361,9 @@ def mean_quotient_upper(
     worst = max(float((largest[0] - r * largest[1]).max(initial=0.0)) for r in (least, most))
     if worst <= 0 or not len(times):
         return most
-    bets = 0.95 / worst * np.geomspace(1e-4, 1.0, 60)
+    # From the best bet at the largest variance there can be, by steps of a half, to the highest.
+    small = min(1.0, math.sqrt(-8 * math.log(error) / times.sum()))
+    bets = 0.95 / worst * np.geomspace(small, 1.0, 1 + math.ceil(-math.log(small) / math.log(1.5)))
 
     def ruled_out(r: float) -> bool:
         gains = np.log1p(bets[:, None] * (r * below - above)) @ times
