@@ -7,12 +7,15 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, store
 from benchmarks.objective import Form
 from benchmarks.store import Cell
+
+Found = tuple[Cell, dict[str, Any]]
 
 
 def todo(
@@ -43,16 +46,11 @@ def run_cell(number: int, cell: Cell, form: Form) -> dict[str, Any]:
         return {"reason": f"NA: {type(error).__name__}: {text[:160]}"}
 
 
-def run_group(number: int, cells: list[Cell], form: Form) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """Cells of one split, one after another."""
-    for cell in cells:
-        start = time.perf_counter()
-        result = run_cell(number, cell, form)
-        yield cell, {"result": result, "wall": time.perf_counter() - start}
-
-
-def _in_process(number: int, cell: Cell, form: Form) -> tuple[Cell, dict[str, Any]]:
-    return next(iter(run_group(number, [cell], form)))
+def timed_cell(number: int, cell: Cell, form: Form) -> Found:
+    """One cell, with its wall time."""
+    start = time.perf_counter()
+    result = run_cell(number, cell, form)
+    return cell, {"result": result, "wall": time.perf_counter() - start}
 
 
 def run(
@@ -60,12 +58,15 @@ def run(
     form: Form,
     *,
     folder: Path | None = None,
-    jobs: int = 1,
+    jobs: int = 0,
     minutes: float | None = None,
     methods: tuple[str, ...] = (),
     quiet: bool = False,
 ) -> int:
-    """Run what is missing; returns how many cells were finished. ``minutes`` ends it early."""
+    """Run what is missing; returns how many cells were finished.
+
+    ``jobs`` processes are used, or none but this one; ``minutes`` ends it early.
+    """
     from benchmarks.experiments import EXPERIMENTS
 
     end = None if minutes is None else time.monotonic() + 60 * minutes
@@ -76,9 +77,9 @@ def run(
         total = len(cells)
         if not quiet:
             print(f"experiment {number}: {total} cells to run -> {path}", flush=True)
-        # What measures time runs by itself.
-        alone = jobs == 1 or getattr(EXPERIMENTS[number], "ALONE", False)
-        done = _one_by_one(number, cells, form) if alone else _together(number, cells, form, jobs)
+        # What measures time has the machine for itself.
+        many = min(jobs, 1) if getattr(EXPERIMENTS[number], "ALONE", False) else jobs
+        done = _in_processes(number, cells, form, many) if many else _here(number, cells, form)
         for count, (cell, found) in enumerate(done, 1):
             record = {
                 "cell": cell,
@@ -100,22 +101,33 @@ def run(
     return finished
 
 
-def _one_by_one(
-    number: int, cells: list[Cell], form: Form
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    yield from run_group(number, cells, form)
+def _here(number: int, cells: list[Cell], form: Form) -> Iterator[Found]:
+    for cell in cells:
+        yield timed_cell(number, cell, form)
 
 
-def _together(
-    number: int, cells: list[Cell], form: Form, jobs: int
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    with ProcessPoolExecutor(jobs) as pool:
-        futures = [pool.submit(_in_process, number, cell, form) for cell in cells]
+def _in_processes(number: int, cells: list[Cell], form: Form, jobs: int) -> Iterator[Found]:
+    """In processes of their own. Where one dies, what is left goes on one by one."""
+    left = {store.key(cell): cell for cell in cells}
+    pool = ProcessPoolExecutor(jobs)
+    try:
+        for future in as_completed([pool.submit(timed_cell, number, c, form) for c in cells]):
+            found = future.result()
+            del left[store.key(found[0])]
+            yield found
+    except BrokenProcessPool:
+        for cell in left.values():
+            yield _by_itself(number, cell, form)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _by_itself(number: int, cell: Cell, form: Form) -> Found:
+    with ProcessPoolExecutor(1) as pool:
         try:
-            for future in as_completed(futures):
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+            return pool.submit(timed_cell, number, cell, form).result()
+        except BrokenProcessPool:
+            return cell, {"result": {"reason": "NA: its process died"}, "wall": 0.0}
 
 
 def _line(cell: Cell, found: dict[str, Any]) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from benchmarks import deadline
 from benchmarks.datasets import Part, Split, Table, cut, load
 from benchmarks.learners import GRIDS, make
 from benchmarks.methods import Candidate, Method, Refused
@@ -49,36 +46,18 @@ class Tuned:
         return min(self.tried, key=lambda t: goal.excess(t.score.gaps))
 
 
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the block after so many seconds (in the main thread only)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def tune(method: Method, task: Task) -> Tuned:
     """Every candidate that was finished in time, judged on the validation part."""
     tried: list[Tried] = []
     why = None
     rows = rows_of(task.validation)
     try:
-        with time_limit(task.limit), warnings.catch_warnings():
+        with deadline.limit(task.limit), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for candidate in method.candidates(task):
                 score = judge(task.validation, candidate.predict(rows))
                 tried.append(Tried(candidate, score))
+                deadline.check()
     except TimeoutError:
         why = f"NA: no model within {task.limit:g} s" if not tried else "time is up"
     except Refused as refusal:

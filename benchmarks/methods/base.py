@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.deadline import watched
 from benchmarks.learners import make
 from benchmarks.objective import Rows, Task
 
@@ -86,8 +87,8 @@ class Method:
 
 
 def learner(task: Task) -> Any:
-    """A fresh learner of the task."""
-    return make(task.learner, task.settings)
+    """A fresh learner of the task, whose fit looks at the time."""
+    return watched(make(task.learner, task.settings))
 
 
 def scores(model: Any, X: NDArray[Any]) -> NDArray[Any]:
