@@ -41,9 +41,10 @@ def neural_network(**settings: Any) -> BaseEstimator:
     defaults = {
         "hidden_layer_sizes": (32,),
         "max_iter": 40,
-        "batch_size": 256,
+        "batch_size": 128,
+        "learning_rate_init": 0.005,
         "early_stopping": True,
-        "n_iter_no_change": 5,
+        "n_iter_no_change": 8,
         "random_state": 0,
     }
     return MLPClassifier(**{**defaults, **settings})
