@@ -85,6 +85,7 @@ def result(method: Method, tuned: Tuned, goal: Goal, test: Part) -> dict[str, An
         "accuracy": tested.accuracy,
         "gaps": {m: tested.gaps[m] for m in goal.metrics},
         "auc": tested.auc,
+        "majority": float(max(test.y.mean(), 1 - test.y.mean())),
         "seconds": tuned.seconds,
         "seconds_once": tuned.seconds if method.whole_grid else once.seconds,
         "trainings": tuned.trainings,

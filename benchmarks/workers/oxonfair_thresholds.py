@@ -24,10 +24,10 @@ def decide(offset_model, arrays):
 
 
 class Scores:
-    """The first two columns: the learner's probabilities."""
+    """The first two columns, the learner's probabilities: a copy, as predict adds to them."""
 
     def __call__(self, data):
-        return np.asarray(data)[:, :2]
+        return np.array(data)[:, :2].copy()
 
 
 class Guesses:
