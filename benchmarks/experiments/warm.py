@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from typing import Any
@@ -37,15 +38,20 @@ def run(cell: Cell, form: Form) -> dict[str, Any]:
 
     task, test = task_for(cell, Goal((("SP", 0.03),)), form)
     part = task.validation
+    known = "warm_start" in inspect.signature(FairClassifier).parameters
+    if cell["warm"] and not known:
+        return {"reason": "NA: this version of omnifair has no warm start"}
+    keywords = {"warm_start": cell["warm"]} if known else {}
     taken = []
     for _ in range(3):
         model = FairClassifier(
-            make("LR", {**task.settings, "warm_start": cell["warm"]}),
+            make("LR", task.settings),
             constraints(task.goal),
             strategy=PaperSearch() if cell["strategy"] == "PaperSearch" else None,
             validation=(part.X, part.y, {"group": part.group}),
             on_infeasible="closest",
             random_state=cell["seed"],
+            **keywords,
         )
         start = time.perf_counter()
         with warnings.catch_warnings():
@@ -71,6 +77,8 @@ def section(records: list[Record]) -> str:
             for warm in (False, True)
         }
         if not all(halves.values()):
+            reasons = [r["result"]["reason"] for r in group if "reason" in r["result"]]
+            rows.append([dataset, strategy, *[""] * 5, (reasons or ["not finished"])[0]])
             continue
         cold, warm = (mean([r["seconds"] for r in halves[k]]) for k in (False, True))
         trainings = [f"{mean([r['trainings'] for r in halves[k]]):.1f}" for k in (False, True)]

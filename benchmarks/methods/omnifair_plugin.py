@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import omnifair
+import omnifair.search
 from benchmarks.methods.omnifair_base import OmnifairMethod
 from benchmarks.objective import Task
 
@@ -13,11 +15,8 @@ class OmnifairPlugIn(OmnifairMethod):
     about = "FairClassifier with strategy=PlugIn()"
 
     def missing(self) -> str | None:
-        import omnifair
-
-        return None if hasattr(omnifair, "PlugIn") else "NA: this version of omnifair has no PlugIn"
+        found = hasattr(omnifair, "PlugIn") or hasattr(omnifair.search, "PlugIn")
+        return None if found else "NA: this version of omnifair has no PlugIn"
 
     def strategy(self, task: Task) -> Any:
-        import omnifair
-
-        return omnifair.PlugIn()
+        return (omnifair if hasattr(omnifair, "PlugIn") else omnifair.search).PlugIn()
