@@ -383,7 +383,7 @@ def test_the_closest_model_can_be_asked_for_and_comes_with_a_warning():
 
 
 def test_a_budget_that_ends_too_early_is_its_own_status():
-    with pytest.warns(InfeasibleWarning, match="budget of trainings ended"):
+    with pytest.warns(InfeasibleWarning, match="budget of trainings or of time ended"):
         model = fair(on_infeasible="closest", max_trainings=1).fit(X, Y, sensitive_features=PEOPLE)
     assert model.status_ is Status.BUDGET
     assert np.array_equal(model.predict(X), LR.fit(X, Y).predict(X))
@@ -413,8 +413,10 @@ def test_verbose_prints_a_line_for_each_training(capsys):
     model = fair(verbose=1).fit(X, Y, sensitive_features=PEOPLE)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(model.trials_)
-    assert all(line.startswith(f"omnifair: training {i}, ") for i, line in enumerate(lines))
+    assert all(line.startswith(f"omnifair: training {i}, ") for i, line in enumerate(lines, 1))
     assert "gap(selection_rate, by='sex') 0." in lines[0]
+    assert lines[0].endswith("(<= 0.05): not met")
+    assert lines[-1].endswith(": met")
 
 
 def test_a_fitted_model_can_be_pickled():

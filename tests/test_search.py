@@ -44,7 +44,15 @@ class FakeTrainer:
     objective: object = staticmethod(lambda multipliers: 1 - np.abs(multipliers).sum() / 100)
     trials: list = field(default_factory=list)
 
-    def train(self, proposal):
+    at_once: int = 1
+
+    def cost(self, proposal):
+        return self.fits_per_trial
+
+    def train(self, proposals):
+        return [self.train_one(p) for p in proposals]
+
+    def train_one(self, proposal):
         structure = self.measured.structure
         rates = np.asarray(self.response(proposal.multipliers), dtype=float)
         measurement = Measurement(
@@ -443,14 +451,21 @@ def test_meeting_the_constraints_late_in_the_budget_counts_as_met():
     [
         (Status.SATISFIED, "are met where they were measured"),
         (Status.INFEASIBLE, "ended without meeting"),
-        (Status.BUDGET, "budget of trainings ended"),
+        (Status.BUDGET, "budget of trainings or of time ended"),
+        (Status.INTERRUPTED, "interrupted"),
         (Status.UNCONSTRAINED, "no constraints"),
     ],
 )
 def test_a_status_is_text_and_has_a_sentence(status, words):
     assert words in status.message
     assert status == str(status) == status.value
-    assert set(Status) == {"satisfied", "infeasible", "budget", "unconstrained"}
+    assert set(Status) == {
+        "satisfied",
+        "infeasible",
+        "budget",
+        "interrupted",
+        "unconstrained",
+    }
 
 
 @settings(deadline=None)

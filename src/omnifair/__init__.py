@@ -25,9 +25,10 @@ from omnifair.errors import (
 from omnifair.estimator import FairClassifier
 from omnifair.groups import groups
 from omnifair.language import format_policy, parse, parse_policy, read_policy, write_policy
+from omnifair.plugin import PlugInClassifier
 from omnifair.rates import coefficients
 from omnifair.report import Report
-from omnifair.search import BracketSearch, GridSearch, PaperSearch, Status
+from omnifair.search import BracketSearch, GridSearch, GuidedSearch, PaperSearch, PlugIn, Status
 from omnifair.validation import ValidationSet
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ __all__ = [
     "FairClassifier",
     "GridSearch",
     "GroupError",
+    "GuidedSearch",
     "InfeasibleError",
     "InfeasibleWarning",
     "LabelError",
@@ -52,6 +54,8 @@ __all__ = [
     "OmnifairWarning",
     "PaperSearch",
     "ParseError",
+    "PlugIn",
+    "PlugInClassifier",
     "PositiveClassWarning",
     "Report",
     "Status",

@@ -35,6 +35,7 @@ from omnifair.inputs import (
 from omnifair.language import parse_rate
 from omnifair.learners import Learner, fresh, learner_for, weight_keywords
 from omnifair.problem import TOLERANCE, Problem, bind, bind_like, check_objective
+from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import GuidedSearch, Solution, Status, search
@@ -88,16 +89,24 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     max_trainings
         How often the estimator may be fitted at most, all folds and refits counted. None leaves
         it to the strategy.
+    time_budget
+        After how many seconds no other training is begun. None leaves it to the strategy.
+    warm_start
+        Whether a training goes on from the coefficients of the one before: ``"auto"`` where that
+        reaches the same optimum (logistic regression), True also for neural networks and
+        stochastic gradient descent, False never.
+    callback
+        Called with the record of each training, as in ``trials_``; what it raises ends the fit.
     pos_label
         The positive class. By default 1 for labels {0, 1} and {-1, 1}, True for booleans;
         for other labels the second in sorted order is taken, with a warning.
     n_jobs
-        How many folds are trained at the same time, through joblib.
+        How many folds, or points of a grid, are trained at the same time, through joblib.
     random_state
         Decides the split and any replication, and is given to every training in which the
         estimator's own ``random_state`` is None.
     verbose
-        1 prints a line for each training.
+        1 shows the last training against the bounds, 2 prints a line for each training.
 
     Attributes
     ----------
@@ -133,6 +142,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         on_infeasible: str = "raise",
         weighting: str = "sample_weight",
         max_trainings: int | None = None,
+        time_budget: float | None = None,
+        warm_start: bool | str = "auto",
+        callback: Any = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -147,6 +159,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.on_infeasible = on_infeasible
         self.weighting = weighting
         self.max_trainings = max_trainings
+        self.time_budget = time_budget
+        self.warm_start = warm_start
+        self.callback = callback
         self.pos_label = pos_label
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -185,18 +200,36 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self._fit_plain(X, labels, sample_weight, seed)
 
         classes = as_classes(self.classes_, self.pos_label)
-        learner = learner_for(self.estimator, self.weighting, seed)
+        warm = None if self.warm_start == "auto" else bool(self.warm_start)
+        learner = learner_for(self.estimator, self.weighting, seed, warm)
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
         parts, measured = self._parts(given, problem, classes, random)
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
         refit = bool(self.refit) or len(parts) > 1
-        solution = search(
-            GuidedSearch() if self.strategy is None else self.strategy,
-            trainer,
-            self._max_fits(trainer.fits_per_trial, refit),
-            self._notify,
+        fits = self._max_fits(trainer.fits_per_trial, refit)
+        progress = Progress(
+            {str(c.measure): f"{c.sense} {c.bound:g}" for c in constraints},
+            str(objective),
+            fits,
+            int(self.verbose),
         )
+
+        def notify(record: dict[str, Any]) -> None:
+            progress(record)
+            if self.callback is not None:
+                self.callback(record)
+
+        try:
+            solution = search(
+                GuidedSearch() if self.strategy is None else self.strategy,
+                trainer,
+                fits,
+                notify,
+                self._max_seconds(),
+            )
+        finally:
+            progress.close()
         return self._keep(solution, trainer, X, problem, refit=refit)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
@@ -269,14 +302,14 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return int(self.max_trainings) - refit
 
-    def _notify(self, record: dict[str, Any]) -> None:
-        if self.verbose:
-            numbers = {
-                k: f"{v:.4f}" if isinstance(v, float) else v
-                for k, v in record.items()
-                if k not in ("fits", "undefined") and not k.startswith("multiplier of")
-            }
-            print("omnifair: " + ", ".join(f"{k} {v}" for k, v in numbers.items()), flush=True)  # noqa: T201 (verbose asks for it)
+    def _max_seconds(self) -> float | None:
+        if self.time_budget is None:
+            return None
+        if isinstance(self.time_budget, bool) or not self.time_budget > 0:
+            raise LearnerError(
+                f"time_budget={self.time_budget!r}: pass a number of seconds above 0, or None."
+            )
+        return float(self.time_budget)
 
     def _keep(
         self, solution: Solution, trainer: Trainer, X: Any, problem: Problem, *, refit: bool
@@ -305,7 +338,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         }
         if failed:
             message = explain(report, measured, solution)
-            if self.on_infeasible == "raise":
+            if self.on_infeasible == "raise" and solution.status is not Status.INTERRUPTED:
                 worst = np.argsort(-trial.measurement.violations, kind="stable")
                 raise InfeasibleError(
                     message,

@@ -24,6 +24,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 
@@ -46,14 +47,20 @@ class Learner:
     estimator: Any
     keywords: tuple[str, ...]
     seed: int
+    warm: bool = False
 
-    def fit(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]) -> Any:
-        """A new fitted model; the estimator itself is never touched."""
+    def fit(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64], start: Any = None) -> Any:
+        """A new fitted model; the estimator itself is never touched.
+
+        ``start`` is a model that was fitted before, from whose coefficients to go on.
+        """
         if len(np.unique(y[weights > 0])) == 1:
             # The weights ask for one decision for everybody, which few learners can be asked.
             constant = DummyClassifier(strategy="constant", constant=y[weights > 0][0])
             return constant.fit(np.zeros((len(y), 1)), y)
         model = fresh(self.estimator, self.seed)
+        if start is not None:
+            model = _started(model, start)
         # By keyword, weights reach the same learners whatever the user's configuration says:
         # under metadata routing some would refuse them, others would have to ask for them.
         with config_context(enable_metadata_routing=False), warnings.catch_warnings():
@@ -61,14 +68,16 @@ class Learner:
             warnings.filterwarnings("ignore", "Since Pipeline does not appear to accept sample_w")
             if self.keywords:
                 model.fit(X, y, **dict.fromkeys(self.keywords, weights))
-                return model
+                return model if start is None else _as_asked(model, self.estimator)
             copies = replicate(weights, np.random.RandomState(self.seed))
             rows = np.repeat(np.arange(len(y)), copies)
             model.fit(_safe_indexing(X, rows), y[rows])
-            return model
+            return model if start is None else _as_asked(model, self.estimator)
 
 
-def learner_for(estimator: Any, weighting: str, seed: int) -> Learner:
+def learner_for(
+    estimator: Any, weighting: str, seed: int, warm_start: bool | None = False
+) -> Learner:
     """Find out how weights reach this estimator, or say what to do."""
     for method in ("fit", "predict"):
         # A StackingClassifier shows its predict() only when it is fitted.
@@ -84,12 +93,64 @@ def learner_for(estimator: Any, weighting: str, seed: int) -> Learner:
         raise LearnerError(f"{_name(estimator)} is a regressor: pass a classifier.")
     _refuse_frozen(estimator)
     if weighting == RESAMPLE:
-        return Learner(estimator, (), seed)
-    if weighting != SAMPLE_WEIGHT:
+        keywords: tuple[str, ...] = ()
+    elif weighting == SAMPLE_WEIGHT:
+        keywords = weight_keywords(estimator)
+    else:
         raise LearnerError(
             f"weighting must be {SAMPLE_WEIGHT!r} or {RESAMPLE!r}, got {weighting!r}."
         )
-    return Learner(estimator, weight_keywords(estimator), seed)
+    return Learner(estimator, keywords, seed, can_start_warm(estimator, asked=warm_start))
+
+
+def can_start_warm(estimator: Any, *, asked: bool | None) -> bool:
+    """Whether trainings go on from the coefficients before: by itself where it is safe.
+
+    It is for logistic regression, which reaches the same optimum from anywhere. ``asked`` also
+    allows it where the way matters (neural networks, stochastic gradient descent).
+    """
+    final = _final(estimator)
+    if asked is False:
+        return False
+    convex = isinstance(final, LogisticRegression) and final.solver != "liblinear"
+    if convex or not asked:
+        return convex
+    # What goes on from coef_ or coefs_; forests would add trees instead.
+    from sklearn.linear_model import Perceptron, SGDClassifier
+    from sklearn.neural_network import MLPClassifier
+
+    if not isinstance(final, (SGDClassifier, Perceptron, MLPClassifier)):
+        raise LearnerError(
+            f"warm_start=True: {_name(final)} cannot go on from the model before. Leave it out."
+        )
+    return True
+
+
+def _final(estimator: Any) -> Any:
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def _started(model: Any, start: Any) -> Any:
+    """The unfitted model with the fitted state that its final step may go on from."""
+    if type(model) is not type(start):  # a constant decision has nothing to go on from
+        return model
+    begun = copy.deepcopy(_final(start)).set_params(warm_start=True)
+    if not isinstance(model, Pipeline):
+        return begun
+    path, inner = [], model
+    while isinstance(inner, Pipeline):
+        path.append(inner.steps[-1][0])
+        inner = inner.steps[-1][1]
+    return model.set_params(**{"__".join(path): begun})
+
+
+def _as_asked(model: Any, estimator: Any) -> Any:
+    """The model with the user's own setting of ``warm_start``."""
+    if hasattr(_final(model), "warm_start"):
+        _final(model).set_params(warm_start=_final(estimator).warm_start)
+    return model
 
 
 def weight_keywords(estimator: Any) -> tuple[str, ...]:

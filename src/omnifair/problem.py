@@ -163,7 +163,7 @@ class Problem:
         table = np.bincount(self.code, self.weights, 2 * len(self.structure.member))
         return np.asarray(self.structure.member.T.astype(float) @ table.reshape(-1, 2))
 
-    def take(self, rows: NDArray[np.intp], part: str) -> Problem:
+    def take(self, rows: NDArray[np.intp], part: str | None = None) -> Problem:
         """The same problem on some of its rows."""
         index = rows if self.index is None else self.index[rows]
         return replace(
@@ -172,7 +172,7 @@ class Problem:
             weights=self.weights[rows],
             atom=self.atom[rows],
             index=index,
-            part=part,
+            part=part or self.part,
         )
 
     def squared(self) -> Problem:

@@ -12,15 +12,18 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
-from omnifair.errors import TrainingError
+from omnifair.errors import LearnerError, TrainingError
 from omnifair.inputs import Classes
 from omnifair.learners import Learner
+from omnifair.plugin import PlugInClassifier, spread
 from omnifair.problem import Array, Bits, Measurement, Problem
 from omnifair.rates import Coefficients
-from omnifair.weights import Point, scaled_cells, weigh
+from omnifair.validation import holdout
+from omnifair.weights import Point, gain_table, scaled_cells, weigh
 
 
 @dataclass(frozen=True)
@@ -29,20 +32,25 @@ class Proposal:
 
     Weights of rates with predictions in their denominator are taken at the trial ``at``, or at
     ``cells`` that are expected on the measured rows; with ``fixed`` they are the paper's, which
-    hold those denominators fixed.
+    hold those denominators fixed. ``share`` is that of the rows to train on; less than 1 tries
+    multipliers out. ``joint`` decides by a joint model of groups and labels, which is trained
+    once, rather than by a model of its own.
     """
 
     multipliers: Array
     at: Trial | None = None
     cells: Array | None = None
     fixed: bool = False
+    share: float = 1.0
+    joint: bool = False
 
 
 @dataclass(frozen=True)
 class Trial:
     """One training: its multipliers (one for each row of the problem) and what it reached.
 
-    ``models`` holds one fitted model for each fold, a single one without folds.
+    ``models`` holds one fitted model for each fold, a single one without folds. ``chances`` are
+    those of a joint model on the measured rows.
     """
 
     number: int
@@ -52,6 +60,7 @@ class Trial:
     fits: int
     seconds: float
     proposal: Proposal
+    chances: Array | None = None
 
     @property
     def satisfied(self) -> bool:
@@ -79,6 +88,15 @@ class Setting:
     classes: Classes
 
 
+@dataclass(frozen=True)
+class _Joint:
+    """A fitted joint model: its classes are positions in ``codes``; its chances are of a fold."""
+
+    model: Any
+    codes: NDArray[np.intp]
+    chances: Array
+
+
 @dataclass
 class Trainer:
     """Trains the learner on the folds and measures it on ``setting.problem``."""
@@ -86,58 +104,138 @@ class Trainer:
     setting: Setting
     n_jobs: int | None = None
     trained: int = 0
+    _latest: tuple[Any, ...] = ()
+    _joints: list[_Joint] = field(default_factory=list)
     _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
+    _tried: dict[tuple[int, float], tuple[Any, Problem]] = field(default_factory=dict)
 
     @property
     def fits_per_trial(self) -> int:
         """How many times the learner is fitted for one trial."""
         return len(self.setting.folds)
 
-    def train(self, proposal: Proposal) -> Trial:
+    @property
+    def at_once(self) -> int:
+        """How many trials are trained at the same time."""
+        return max(1, int(effective_n_jobs(self.n_jobs)) // self.fits_per_trial)
+
+    def cost(self, proposal: Proposal) -> int:
+        """How many fits a proposal takes: none where its joint model is there."""
+        return 0 if proposal.joint and self._joints else self.fits_per_trial
+
+    def train(self, proposals: Sequence[Proposal]) -> list[Trial]:
         """Weigh, fit, predict, measure."""
-        start = perf_counter()
-        number, self.trained = self.trained, self.trained + 1
-        setting = self.setting
+        return (
+            [self._decide(p) for p in proposals]
+            if any(p.joint for p in proposals)
+            else self._train(proposals)
+        )
+
+    def _train(self, proposals: Sequence[Proposal]) -> list[Trial]:
+        start, setting, first = perf_counter(), self.setting, self.trained
+        self.trained += len(proposals)
         tasks = [
-            delayed(_fit_and_predict)(
-                setting.learner,
-                fold,
-                proposal.multipliers,
-                self._point(proposal, k, fold.X_train, fold.train),
-                setting.classes,
-            )
-            for k, fold in enumerate(setting.folds)
+            delayed(_fit_and_predict)(setting, k, proposal, *self._prepared(proposal, k))
+            for proposal in proposals
+            for k in range(len(setting.folds))
         ]
         try:
-            results = (
-                [function(*args) for function, args, _ in tasks]
-                if len(tasks) == 1
-                else Parallel(n_jobs=self.n_jobs)(tasks)
-            )
+            results = self._run(tasks)
         except Exception as error:
-            raise TrainingError(self._what_failed(number, proposal, error)) from error
-        predictions = np.zeros(len(setting.problem), dtype=np.int8)
-        for fold, (_, bits) in zip(setting.folds, results, strict=True):
-            predictions[fold.rows] = bits
+            raise TrainingError(self._what_failed(first, proposals, error)) from error
+        seconds = (perf_counter() - start) / len(proposals)
+        trials = []
+        for i, proposal in enumerate(proposals):
+            part = results[i * len(setting.folds) : (i + 1) * len(setting.folds)]
+            models = tuple(model for model, _ in part)
+            bits = [bits for _, bits in part]
+            trials.append(self._trial(first + i, proposal, models, bits, len(part), seconds))
+        self._latest = trials[-1].models
+        return trials
+
+    def _prepared(self, proposal: Proposal, k: int) -> tuple[Any, Problem, Point, Any]:
+        """Rows to train on, where to take weights, and the model to start from."""
+        X, rows = self._rows(k, proposal.share)
+        start = self._latest[k] if self._latest and self.setting.learner.warm else None
+        return X, rows, self._point(proposal, k, X, rows), start
+
+    def _rows(self, k: int, share: float) -> tuple[Any, Problem]:
+        """A share of the rows that a fold trains on; some of each group and label."""
+        fold = self.setting.folds[k]
+        if share >= 1:
+            return fold.X_train, fold.train
+        if (k, share) not in self._tried:
+            random = np.random.RandomState(self.setting.learner.seed)
+            _, rows = holdout(fold.train.code, share, random)
+            self._tried = {(k, share): (_safe_indexing(fold.X_train, rows), fold.train.take(rows))}
+        return self._tried[k, share]
+
+    def _run(self, tasks: Sequence[Any]) -> list[Any]:
+        if len(tasks) == 1 or effective_n_jobs(self.n_jobs) == 1:
+            return [function(*args, **kwargs) for function, args, kwargs in tasks]
+        return list(Parallel(n_jobs=self.n_jobs)(tasks))
+
+    def _trial(
+        self,
+        number: int,
+        proposal: Proposal,
+        models: tuple[Any, ...],
+        bits: Sequence[Bits],
+        fits: int,
+        seconds: float,
+        chances: Array | None = None,
+    ) -> Trial:
+        predictions = np.zeros(len(self.setting.problem), dtype=np.int8)
+        for fold, here in zip(self.setting.folds, bits, strict=True):
+            predictions[fold.rows] = here
+        measurement = self.setting.problem.measure(predictions)
         return Trial(
-            number=number,
-            multipliers=proposal.multipliers,
-            measurement=setting.problem.measure(predictions),
-            models=tuple(model for model, _ in results),
-            fits=len(tasks),
-            seconds=perf_counter() - start,
-            proposal=proposal,
+            number, proposal.multipliers, measurement, models, fits, seconds, proposal, chances
         )
+
+    # -- the joint model -------------------------------------------------------------------------
+
+    def _decide(self, proposal: Proposal) -> Trial:
+        """Decide by the joint model, which is trained the first time."""
+        start, setting, fits = perf_counter(), self.setting, self.cost(proposal)
+        number, self.trained = self.trained, self.trained + 1
+        if not self._joints:
+            tasks = [delayed(_fit_joint)(setting.learner, fold) for fold in setting.folds]
+            try:
+                self._joints = self._run(tasks)
+            except Exception as error:
+                raise TrainingError(self._what_failed(number, [proposal], error)) from error
+        models, bits = [], []
+        chances = np.zeros((len(setting.problem), self._joints[0].chances.shape[1]))
+        for k, (fold, joint) in enumerate(zip(setting.folds, self._joints, strict=True)):
+            point = self._point(proposal, k, fold.X_train, fold.train)
+            model = self._plugin(joint, fold.train, proposal.multipliers, point)
+            models.append(model)
+            bits.append((joint.chances @ model.gains.ravel() > 0).astype(np.int8))
+            chances[fold.rows] = joint.chances
+        seconds = perf_counter() - start
+        return self._trial(number, proposal, tuple(models), bits, fits, seconds, chances)
+
+    def _plugin(
+        self, joint: _Joint, rows: Problem, multipliers: Array, point: Point
+    ) -> PlugInClassifier:
+        classes = self.setting.classes
+        gains = gain_table(rows, multipliers, point)
+        order = np.asarray([classes.negative, classes.positive])
+        return PlugInClassifier.of(joint.model, joint.codes, gains, order)
 
     def refit(self, trial: Trial, X: Any, problem: Problem) -> Any:
         """The learner trained once more, with a trial's multipliers, on other rows."""
-        setting = self.setting
-        point = self._point(trial.proposal, 0, X, problem)
+        setting, proposal = self.setting, trial.proposal
+        point = self._point(proposal, 0, X, problem)
         try:
-            return _fit(setting.learner, X, problem, trial.multipliers, point, setting.classes)
+            if proposal.joint:
+                joint = _fit_joint(setting.learner, Fold(X, problem, X, np.arange(len(problem))))
+                return self._plugin(joint, problem, trial.multipliers, point)
+            return _fit(setting, X, problem, trial.multipliers, point)
         except Exception as error:
             raise TrainingError(
-                self._what_failed(trial.number, trial.proposal, error, "the last, on all rows")
+                self._what_failed(trial.number, [proposal], error, "the last, on all rows")
             ) from error
 
     @property
@@ -169,28 +267,54 @@ class Trainer:
         return self._bits[trial.number, k][1]
 
     def _what_failed(
-        self, number: int, proposal: Proposal, error: Exception, which: str = ""
+        self, number: int, proposals: Sequence[Proposal], error: Exception, which: str = ""
     ) -> str:
-        active = np.flatnonzero(proposal.multipliers)
         labels = self.setting.problem.structure.row_labels
-        said = ", ".join(f"{labels[k]}: {proposal.multipliers[k]:.4g}" for k in active[:5])
-        name = type(self.setting.learner.estimator).__name__
+        multipliers = proposals[0].multipliers
+        active = np.flatnonzero(multipliers)[:5]
+        said = ", ".join(f"{labels[k]}: {multipliers[k]:.4g}" for k in active)
+        if len(proposals) > 1:
+            which = f"{number} to {number + len(proposals) - 1} (one of them)"
+        how = f"multipliers {said}" if said else "no multipliers (the plain estimator)"
         return (
-            f"Training {which or number} of {name} failed, with "
-            f"{'multipliers ' + said if said else 'no multipliers (the plain estimator)'}: "
+            f"Training {which or number} of {type(self.setting.learner.estimator).__name__} "
+            f"failed, with {how if len(proposals) == 1 else 'different multipliers'}: "
             f"{type(error).__name__}: {error}"
         )
 
 
 def _fit(
-    learner: Learner, X: Any, problem: Problem, multipliers: Array, point: Point, classes: Classes
+    setting: Setting,
+    X: Any,
+    rows: Problem,
+    multipliers: Array,
+    point: Point,
+    start: Any = None,
 ) -> Any:
-    weights = weigh(problem, multipliers, point)
-    return learner.fit(X, classes.labels(weights.labels), weights.values)
+    weights = weigh(rows, multipliers, point)
+    labels = setting.classes.labels(weights.labels)
+    return setting.learner.fit(X, labels, weights.values, start)
 
 
 def _fit_and_predict(
-    learner: Learner, fold: Fold, multipliers: Array, point: Point, classes: Classes
+    setting: Setting, k: int, proposal: Proposal, X: Any, rows: Problem, point: Point, start: Any
 ) -> tuple[Any, Bits]:
-    model = _fit(learner, fold.X_train, fold.train, multipliers, point, classes)
-    return model, classes.bits(model.predict(fold.X_test))
+    model = _fit(setting, X, rows, proposal.multipliers, point, start)
+    return model, setting.classes.bits(model.predict(setting.folds[k].X_test))
+
+
+def _fit_joint(learner: Learner, fold: Fold) -> _Joint:
+    structure = fold.train.structure
+    if not hasattr(learner.estimator, "predict_proba"):
+        raise LearnerError(
+            f"{type(learner.estimator).__name__} has no predict_proba, which a joint model of "
+            "groups and labels needs: use the default strategy."
+        )
+    if any(isinstance(m.rate, Coefficients) for m in structure.metrics):
+        raise LearnerError(
+            "A rate given by coefficients() is not made of counts by group and label: PlugIn "
+            "cannot decide by it. Use the default strategy."
+        )
+    codes, dense = np.unique(fold.train.code, return_inverse=True)
+    model = learner.fit(fold.X_train, dense, fold.train.weights)
+    return _Joint(model, codes, spread(model, codes, 2 * len(structure.member), fold.X_test))

@@ -5,12 +5,14 @@ from omnifair.search.grid import GridSearch
 from omnifair.search.guided import GuidedSearch
 from omnifair.search.loop import Solution, Status, Strategy, search
 from omnifair.search.paper import PaperSearch
+from omnifair.search.plugin import PlugIn
 
 __all__ = [
     "BracketSearch",
     "GridSearch",
     "GuidedSearch",
     "PaperSearch",
+    "PlugIn",
     "Solution",
     "Status",
     "Strategy",

@@ -63,6 +63,18 @@ class Guide:
         """The training that came closest to the bounds, but for the plain one."""
         return min(self.seen[1:] or self.seen, key=lambda s: s.trial.measurement.worst)
 
+    @cached_property
+    def prices(self) -> Array:
+        """The multipliers to be expected: what a unit of each bound costs of the objective."""
+        if len(self.seen) > 1:
+            return self.best.trial.multipliers
+        return self._first(self.surrogate.problem.structure.bounds)
+
+    def _first(self, aim: Array) -> Array:
+        low, high = self.surrogate.problem.structure.objective.range
+        cells = self.anchor.trial.measurement.cells
+        return self.surrogate.solve(aim, cells, 10.0 * (high - low))
+
     # -- what the learner will reach -----------------------------------------------------------
 
     def expect(self, multipliers: Array) -> tuple[Response, Array, Array]:
@@ -138,11 +150,7 @@ class Guide:
         structure = self.surrogate.problem.structure
         low, high = structure.objective.range
         aim = structure.bounds - inside
-        if len(self.seen) == 1:
-            cells = self.anchor.trial.measurement.cells
-            begin = self.surrogate.solve(aim, cells, 10.0 * (high - low))
-        else:
-            begin = self.best.trial.multipliers
+        begin = self._first(aim) if len(self.seen) == 1 else self.best.trial.multipliers
         return self.expect(self._complement(begin, aim, high - low))[0]
 
     @cached_property
@@ -199,6 +207,9 @@ class Guide:
             normal = jacobian.T @ jacobian + damping * np.eye(len(signed))
             moved = signed + np.linalg.solve(normal, -jacobian.T @ value)
             moved = np.where(two, moved, np.maximum(moved, 0.0))
+            if not np.isfinite(moved).all():
+                damping *= 8
+                continue
             far = np.abs(self._pull(multipliers(moved)) - centre).max()
             if far > reach:
                 moved = signed + (moved - signed) * (reach / far)

@@ -8,8 +8,8 @@ not bind get none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from omnifair.search.joint import joint_chances
 from omnifair.search.loop import Steps
 from omnifair.search.surrogate import Response, Surrogate
 from omnifair.training import Proposal, Setting, Trial
+
+Pursuit = Generator[Sequence[Proposal], Sequence[Trial], Guide]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class GuidedSearch:
         How many trainings at most to use more of the bound once it is met.
     patience
         How many trainings in a row may bring no progress before the search gives up.
+    subsample
+        How many rows are enough to try multipliers out. From four times as many on, that is
+        done first, and the full data only confirm; None always takes all rows.
     """
 
     slack: float = 0.1
@@ -50,6 +55,7 @@ class GuidedSearch:
     worth: float = 5e-4
     polish: int = 2
     patience: int = 8
+    subsample: int | None = 20_000
 
     def budget(self, problem: Problem) -> int | None:
         """It seldom needs a third of this."""
@@ -66,21 +72,45 @@ class GuidedSearch:
         if surrogate is None:
             yield from BracketSearch(slack=self.slack).after(plain, problem)
             return
-        trials = [plain]
         guide = Guide.of(surrogate, plain)
-        prices = surrogate.solve(problem.structure.bounds, plain.measurement.cells, 10.0)
+        share = self._share(setting)
+        if share < 1:
+            guide = yield from self.pursue(guide, Proposal(plain.multipliers, share=share))
+        yield from self.pursue(guide, Proposal(plain.multipliers))
+
+    def _share(self, setting: Setting) -> float:
+        """The share of the rows that is enough to try multipliers out."""
+        rows = len(setting.folds[0].train)
+        if self.subsample is None or rows < 4 * self.subsample:
+            return 1.0
+        return self.subsample / rows
+
+    def pursue(self, guide: Guide, kind: Proposal) -> Pursuit:
+        """Ask, train, learn, until the bounds are met closely or there is no hope.
+
+        ``kind`` says how to train; what was seen of other kinds guides all the same.
+        """
+        problem = guide.surrogate.problem
+        plain = guide.seen[0].trial
+        trials = [plain]
         while True:
             room = self.room(problem, guide.anchor.trial)
-            room = np.maximum(room, self._worthless(problem, prices))
+            room = np.maximum(room, self._worthless(problem, guide.prices))
             response = _safeguarded(guide, guide.ask(self._inside(room, trials)), trials, room)
             if response is None:
-                return
-            [trial] = yield [Proposal(response.multipliers, trials[-1], cells=response.cells)]
+                return guide
+            [trial] = yield [
+                replace(
+                    kind,
+                    multipliers=response.multipliers,
+                    at=guide.seen[-1].trial,
+                    cells=response.cells,
+                )
+            ]
             trials.append(trial)
-            if self._done(trials, problem):
-                return
             guide = guide.learn(trial)
-            prices = trial.multipliers
+            if self._done(trials, problem):
+                return guide
 
     @staticmethod
     def _inside(room: Array, trials: Sequence[Trial]) -> Array:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
+from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +28,7 @@ class Status(StrEnum):
     SATISFIED = "satisfied"
     INFEASIBLE = "infeasible"
     BUDGET = "budget"
+    INTERRUPTED = "interrupted"
     UNCONSTRAINED = "unconstrained"
 
     @property
@@ -37,7 +40,8 @@ class Status(StrEnum):
 _MESSAGES = {
     Status.SATISFIED: "The constraints are met where they were measured.",
     Status.INFEASIBLE: "The search ended without meeting the constraints.",
-    Status.BUDGET: "The budget of trainings ended before the constraints were met.",
+    Status.BUDGET: "The budget of trainings or of time ended before the constraints were met.",
+    Status.INTERRUPTED: "The search was interrupted before the constraints were met.",
     Status.UNCONSTRAINED: "There were no constraints: this is the plain estimator.",
 }
 
@@ -74,55 +78,75 @@ def search(
     trainer: Trainer,
     max_fits: int | None,
     notify: Callable[[dict[str, Any]], None],
+    max_seconds: float | None = None,
 ) -> Solution:
-    """Run a strategy within a budget of fits of the learner.
+    """Run a strategy within a budget of fits of the learner and of time.
 
-    Returns the most accurate trial that meets every constraint, or else the closest one.
+    Returns the most accurate trial that meets every constraint, or else the closest one. An
+    interrupt (Ctrl-C) ends the search with what was found so far.
     """
+    started = monotonic()
     problem = trainer.setting.problem
     budget = strategy.budget(problem)
-    left = max_fits if max_fits is not None else None
+    left = max_fits
     if left is None and budget is not None:
         left = budget * trainer.fits_per_trial
     best: Trial | None = None
     records: list[dict[str, Any]] = []
     nearest: list[Measurement] = []
     steps = strategy.steps(trainer.setting)
-    proposals: Sequence[Proposal] = next(steps, ())
-    out_of_budget = False
-    while proposals and not out_of_budget:
-        trials: list[Trial] = []
-        for proposal in proposals:
-            if left is not None and left < trainer.fits_per_trial:
-                out_of_budget = True
-                break
-            trial = trainer.train(proposal)
-            left = None if left is None else left - trial.fits
-            best = trial if best is None or _rank(trial) > _rank(best) else best
-            nearest = _nearest(nearest, trial.measurement, problem)
-            records.append(_record(trial, problem))
-            notify(records[-1])
-            trials.append(trial)
-        if not out_of_budget:
-            try:
-                proposals = steps.send(trials)
-            except StopIteration:
-                proposals = ()
-    steps.close()
+    ended: Status | None = None
+    try:
+        waiting = list(next(steps, ()))
+        while waiting and ended is None:
+            trials: list[Trial] = []
+            while waiting:
+                batch, waiting = waiting[: trainer.at_once], waiting[trainer.at_once :]
+                if left is not None:
+                    batch = _affordable(batch, trainer, left)
+                late = max_seconds is not None and monotonic() - started >= max_seconds
+                if not batch or (late and best is not None):
+                    ended = Status.BUDGET
+                    break
+                for trial in trainer.train(batch):
+                    left = None if left is None else left - trial.fits
+                    best = trial if best is None or _rank(trial) > _rank(best) else best
+                    nearest = _nearest(nearest, trial.measurement, problem)
+                    records.append(_record(trial, problem))
+                    notify(records[-1])
+                    trials.append(trial)
+            if ended is None:
+                try:
+                    waiting = list(steps.send(trials))
+                except StopIteration:
+                    waiting = []
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        ended = Status.INTERRUPTED
+    finally:
+        steps.close()
     assert best is not None  # the budget allows for one training, which estimator.py checks
-    status = Status.SATISFIED if best.satisfied else Status.INFEASIBLE
-    if out_of_budget and not best.satisfied:
-        status = Status.BUDGET
+    status = Status.SATISFIED if best.satisfied else ended or Status.INFEASIBLE
     return Solution(best, status, tuple(_same_keys(records)), tuple(nearest))
 
 
-def _rank(trial: Trial) -> tuple[bool, float, float, float, int]:
-    """Satisfying trials by merit, the others by how little they miss; then the gentlest, first."""
+def _affordable(batch: list[Proposal], trainer: Trainer, left: int) -> list[Proposal]:
+    """As much of a batch, from its beginning, as the fits that are left allow for."""
+    costs = accumulate(trainer.cost(p) for p in batch)
+    return [p for p, cost in zip(batch, costs, strict=True) if cost <= left]
+
+
+def _rank(trial: Trial) -> tuple[bool, bool, float, float, float, int]:
+    """Satisfying trials by merit, the others by how little they miss; then the gentlest, first.
+
+    A model of a share of the rows is never what is returned, where there is another.
+    """
     measured, size = trial.measurement, float(np.abs(trial.multipliers).sum())
     first, second = measured.merit, -measured.worst
     if not trial.satisfied:
         first, second = second, first
-    return trial.satisfied, first, second, -size, -trial.number
+    return trial.proposal.share >= 1, trial.satisfied, first, second, -size, -trial.number
 
 
 def _nearest(kept: list[Measurement], new: Measurement, problem: Problem) -> list[Measurement]:
@@ -147,6 +171,7 @@ def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
     record: dict[str, Any] = {
         "training": trial.number,
         "fits": trial.fits,
+        "share": trial.proposal.share,
         "satisfied": trial.satisfied,
         str(structure.objective): measured.objective,
     }

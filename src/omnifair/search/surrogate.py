@@ -21,6 +21,8 @@ from omnifair.rates import Coefficients, Rate
 
 # Decisions are made soft over this width of the gain, so that rates move smoothly.
 SOFTNESS = 0.05
+# How much faster than the share of everybody a rate may move with single rows.
+STEEPEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,10 @@ class Surrogate:
         for position, metric in enumerate(structure.metrics):
             assert isinstance(metric.rate, Rate)  # see Surrogate.of
             here = cells[metric.group]
-            slopes[position] = np.nan_to_num(metric.rate.slopes(here))
+            # A rate of next to nobody swings without limit, and says as little as an undefined one.
+            slope = metric.rate.slopes(here)
+            steep = not np.abs(slope).max() * self.problem.total < STEEPEST
+            slopes[position] = 0.0 if steep else slope
             value = float(np.nan_to_num(metric.rate.value(here)))
             origin[position] = value - slopes[position] @ here[[1, 0]]  # FP, TP
         objective = structure.sense * np.nan_to_num(structure.objective.slopes(cells[0]))

@@ -1,0 +1,130 @@
+"""A classifier that decides by a joint model: positive where the expected gain is positive."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+
+class PlugInClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Decide by ``P(group, label | x)`` and what a positive decision gains in each case.
+
+    One probabilistic classifier is trained to tell apart the pairs of group and label. The
+    decision at ``x`` is positive where the gain expected under its probabilities is. It needs
+    ``x`` alone, and other gains need no other training.
+
+    Parameters
+    ----------
+    estimator
+        A classifier with ``predict_proba``, for as many classes as there are pairs.
+    gains
+        What a positive decision gains, by group (in sorted order) and label: an array of shape
+        ``(groups, 2)``. By default -1 for label 0 and 1 for label 1: the most likely label.
+
+    Attributes
+    ----------
+    classes_
+        The two class labels, the negative one first.
+    groups_
+        The distinct groups, in order.
+    estimator_
+        The fitted joint model; its classes are ``2 * group + label``, by position.
+    """
+
+    def __init__(self, estimator: Any, gains: Any = None) -> None:
+        self.estimator = estimator
+        self.gains = gains
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Train the joint model; without ``groups`` everybody is in one."""
+        validate_data(self, X, skip_check_array=True)
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        self.classes_, code = np.unique(labels, return_inverse=True)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                "Only binary classification is supported: a classifier needs two classes, and "
+                f"y has {len(self.classes_)} class(es)."
+            )
+        if groups is None:
+            groups = np.zeros(len(labels), dtype=int)
+        self.groups_, group = np.unique(np.asarray(groups), return_inverse=True)
+        keywords = {}
+        if sample_weight is not None:
+            keywords["sample_weight"] = _check_sample_weight(sample_weight, X)
+        joint = clone(self.estimator).fit(X, _dense(2 * group + code)[1], **keywords)
+        self._keep(joint, np.unique(2 * group + code))
+        return self
+
+    @classmethod
+    def of(
+        cls,
+        joint: Any,
+        codes: NDArray[np.intp],
+        gains: NDArray[np.float64],
+        classes: NDArray[Any],
+    ) -> Self:
+        """From a fitted joint model whose classes 0, 1, ... are these codes."""
+        model = cls(joint, gains)
+        model.classes_ = classes
+        model.groups_ = np.arange(len(gains))
+        if hasattr(joint, "n_features_in_"):
+            model.n_features_in_ = joint.n_features_in_
+        if hasattr(joint, "feature_names_in_"):
+            model.feature_names_in_ = joint.feature_names_in_
+        model._keep(joint, codes)
+        return model
+
+    def _keep(self, joint: Any, codes: NDArray[np.intp]) -> None:
+        self.estimator_ = joint
+        self._codes = codes
+
+    def chances(self, X: Any) -> NDArray[np.float64]:
+        """``P(group, label | x)`` by ``2 * group + label``."""
+        check_is_fitted(self)
+        return spread(self.estimator_, self._codes, 2 * len(self.groups_), X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The expected gain of a positive decision."""
+        check_is_fitted(self)
+        if len(getattr(X, "shape", ())) == 2:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        gains = self.gains
+        if gains is None:
+            gains = np.tile([-1.0, 1.0], (len(self.groups_), 1))
+        return np.asarray(self.chances(X) @ np.asarray(gains, dtype=float).ravel())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The positive class where it is expected to gain."""
+        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def _dense(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The distinct codes, and each row's as the position of its own (XGBoost asks for that)."""
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    return distinct, inverse
+
+
+def spread(joint: Any, codes: NDArray[np.intp], size: int, X: Any) -> NDArray[np.float64]:
+    """A joint model's probabilities in the columns of their codes."""
+    table = np.zeros((_num_samples(X), size))
+    table[:, codes[np.asarray(joint.classes_, dtype=np.intp)]] = joint.predict_proba(X)
+    return table
