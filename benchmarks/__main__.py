@@ -24,7 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     size.add_argument("--smoke", dest="form", action="store_const", const="smoke")
     run.add_argument("--jobs", type=int, default=1, help="processes (timings always run alone)")
     run.add_argument("--minutes", type=float, help="stop after the cell that ends past this")
+    run.add_argument("--seeds", type=int, help="the first so many splits only")
     run.add_argument("--method", action="append", default=[], help="this method's cells only")
+    run.add_argument("--peers", action="store_true", help="the cells of other projects only")
     run.add_argument("--results", type=Path, help="folder of the results")
     report = verbs.add_parser("report", help="write docs/benchmarks.md from the stored results")
     report.add_argument("--results", type=Path)
@@ -49,15 +51,18 @@ def _peers(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     from benchmarks import runner
     from benchmarks.experiments import EXPERIMENTS
+    from benchmarks.methods import METHODS
     from benchmarks.objective import FORMS
 
+    others = [name for name, method in METHODS.items() if not method.ours] if given.peers else []
     runner.run(
         given.experiments or list(EXPERIMENTS),
         FORMS[given.form or "quick"],
         folder=given.results,
         jobs=given.jobs,
         minutes=given.minutes,
-        methods=tuple(given.method),
+        methods=(*given.method, *others),
+        seeds=given.seeds,
     )
     return 0
 

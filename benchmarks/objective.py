@@ -60,7 +60,7 @@ class Form:
 
 
 QUICK = Form("quick", seeds=(0,), limit=6.0, max_rows=5000, tune_learner=False)
-FULL = Form("full", seeds=tuple(range(10)), limit=300.0, max_rows=None, tune_learner=True)
+FULL = Form("full", seeds=tuple(range(10)), limit=120.0, max_rows=None, tune_learner=True)
 SMOKE = Form("smoke", seeds=(0,), limit=10.0, max_rows=1500, tune_learner=False)
 FORMS = {form.name: form for form in (QUICK, FULL, SMOKE)}
 

@@ -19,9 +19,16 @@ Found = tuple[Cell, dict[str, Any]]
 
 
 def todo(
-    number: int, form: Form, folder: Path | None = None, methods: tuple[str, ...] = ()
+    number: int,
+    form: Form,
+    folder: Path | None = None,
+    methods: tuple[str, ...] = (),
+    seeds: int | None = None,
 ) -> list[Cell]:
-    """The cells of an experiment that are not stored; of these methods only, if any are named."""
+    """The cells of an experiment that are not stored.
+
+    Of these methods only, if any are named, and of the first ``seeds`` splits only.
+    """
     from benchmarks.experiments import EXPERIMENTS
 
     path = store.path_of(form.name, number, folder)
@@ -29,7 +36,9 @@ def todo(
     return [
         cell
         for cell in EXPERIMENTS[number].cells(form)
-        if store.key(cell) not in done and (not methods or cell.get("method") in methods)
+        if store.key(cell) not in done
+        and (not methods or cell.get("method") in methods)
+        and (seeds is None or cell["seed"] in form.seeds[:seeds])
     ]
 
 
@@ -61,6 +70,7 @@ def run(
     jobs: int = 0,
     minutes: float | None = None,
     methods: tuple[str, ...] = (),
+    seeds: int | None = None,
     quiet: bool = False,
 ) -> int:
     """Run what is missing; returns how many cells were finished.
@@ -72,7 +82,7 @@ def run(
     end = None if minutes is None else time.monotonic() + 60 * minutes
     finished = 0
     for number in numbers:
-        cells = todo(number, form, folder, methods)
+        cells = todo(number, form, folder, methods, seeds)
         path = store.path_of(form.name, number, folder)
         total = len(cells)
         if not quiet:
