@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,98 +17,107 @@ from omnifair.training import Trial
 
 # Rates nearer to the ends of their range than this are taken as this near.
 EDGE = 2e-3
-# Pulls closer together than this say little of a trend: their difference is mostly noise.
-DOUBT = 0.1
 # What a unit of a multiplier counts against a unit of violation, while both are driven to 0.
 PRICE = 0.1
 
-
-@dataclass(frozen=True)
-class Seen:
-    """A training, and what the surrogate expected of its multipliers."""
-
-    trial: Trial
-    response: Response
+# The margins of a trial's model on the surrogate's rows, between -1 and 1; None where it has none.
+Margins = Callable[[Trial], Array | None]
 
 
 @dataclass(frozen=True)
 class Guide:
-    """The surrogate, corrected by what trainings showed of it.
+    """The surrogate, and what it misses where trainings showed it.
 
-    Rates are corrected on a scale on which they are unbounded: by what the surrogate missed at
-    the anchor (the last training), and by the trend of what it missed before, along the *pull*
-    on every metric.
+    The surrogate learns from every model how it decides. What remains (decisions are softened,
+    and some learners have no margins) is corrected by rate, on a scale on which rates are
+    unbounded: exactly where a model was trained, and in between as the models count there.
     """
 
     surrogate: Surrogate
-    seen: tuple[Seen, ...]
+    margins: Margins
+    seen: tuple[Trial, ...]
+    known: tuple[Trial, ...]  # those that the surrogate has learned from, in its order
 
     @classmethod
-    def of(cls, surrogate: Surrogate, plain: Trial) -> Guide:
+    def of(cls, surrogate: Surrogate, plain: Trial, margins: Margins = lambda trial: None) -> Guide:
         """A guide that has seen the plain model only."""
-        return cls(surrogate, ()).learn(plain)
+        return cls(surrogate, margins, (), ()).learn(plain)
 
     def learn(self, trial: Trial) -> Guide:
         """The guide with one more training seen."""
-        response = self.surrogate.response(trial.multipliers, trial.measurement.cells)
-        return replace(self, seen=(*self.seen, Seen(trial, response)))
+        surrogate, kept = self.surrogate.learn(
+            trial.multipliers,
+            self._taken_at(trial),
+            trial.measurement.predictions,
+            self.margins(trial),
+        )
+        known = (*(t for t, keep in zip(self.known, kept, strict=True) if keep), trial)
+        return replace(self, surrogate=surrogate, seen=(*self.seen, trial), known=known)
+
+    def _taken_at(self, trial: Trial) -> Array:
+        """The cells at which a trial's weights were taken."""
+        proposal, problem = trial.proposal, self.surrogate.problem
+        if proposal.cells is not None:
+            return proposal.cells
+        if proposal.at is not None:
+            return proposal.at.measurement.cells
+        return problem.cells(problem.labels)
 
     @cached_property
-    def anchor(self) -> Seen:
+    def anchor(self) -> Trial:
         """The last training of which all rates are defined."""
-        defined = [s for s in self.seen if not np.isnan(s.trial.measurement.rates).any()]
+        defined = [t for t in self.seen if not np.isnan(t.measurement.rates).any()]
         return (defined or list(self.seen))[-1]
 
     @cached_property
-    def best(self) -> Seen:
+    def best(self) -> Trial:
         """The training that came closest to the bounds, but for the plain one."""
-        return min(self.seen[1:] or self.seen, key=lambda s: s.trial.measurement.worst)
+        return min(self.seen[1:] or self.seen, key=lambda t: t.measurement.worst)
 
     @cached_property
     def prices(self) -> Array:
         """The multipliers to be expected: what a unit of each bound costs of the objective."""
         if len(self.seen) > 1:
-            return self.best.trial.multipliers
+            return self.best.multipliers
         return self._first(self.surrogate.problem.structure.bounds)
 
     def _first(self, aim: Array) -> Array:
         low, high = self.surrogate.problem.structure.objective.range
-        cells = self.anchor.trial.measurement.cells
-        return self.surrogate.solve(aim, cells, 10.0 * (high - low))
+        return self.surrogate.solve(aim, self.anchor.measurement.cells, 10.0 * (high - low))
 
     # -- what the learner will reach -----------------------------------------------------------
 
     def expect(self, multipliers: Array) -> tuple[Response, Array, Array]:
         """The surrogate's response, the rates as corrected, and their slopes by multiplier."""
-        response = self.surrogate.response(multipliers, self.anchor.trial.measurement.cells)
-        known, trend = self._errors
-        moved = self._pull(multipliers) - self._pull(self.anchor.trial.multipliers)
+        response = self.surrogate.response(multipliers, self.anchor.measurement.cells)
         # Beyond the ends of the scale it is flat.
         share = self._share(response.rates)
         inner = np.where(self._bounded, np.abs(share - 0.5) < 0.5 - EDGE, True)
-        value = self._scale(response.rates) + known + trend @ moved
+        value = self._scale(response.rates) + response.pull @ self._missed
         slopes = (inner / self._stretch(share))[:, None] * response.slopes
-        slopes = slopes + trend @ (self.surrogate.matrix.T / self.surrogate.shares[:, None])
         rates = np.where(self._bounded, self._low + self._width * expit(value), value)
         return response, rates, self._stretch(expit(value))[:, None] * slopes
 
-    @cached_property
-    def _errors(self) -> tuple[Array, Array]:
-        """What the surrogate misses at the anchor, and how that changes with the pulls."""
-        here = self._missed(self.anchor)
-        start = self._pull(self.anchor.trial.multipliers)
-        moves = np.array([self._pull(s.trial.multipliers) - start for s in self.seen])
-        missed = np.array([self._missed(s) for s in self.seen])
-        trend = np.zeros((len(here), len(here)))
-        for metric in np.flatnonzero(np.isfinite(here)):
-            known = np.isfinite(missed[:, metric])
-            near, off = moves[known], missed[known, metric] - here[metric]
-            gram = near.T @ near + DOUBT**2 * np.eye(len(here))
-            trend[metric] = np.linalg.solve(gram, near.T @ off)
-        return np.nan_to_num(here), trend
+    def merit(self, response: Response) -> float:
+        """The objective that is expected there, signed so that more is better."""
+        problem = self.surrogate.problem
+        rate, sense = problem.structure.objective, problem.structure.sense
+        learned = self.surrogate.learned
+        assert learned is not None  # the plain model has been
+        real = np.array([t.measurement.objective for t in self.known])
+        soft = rate.value(learned.cells[:, 0])
+        missed = np.nan_to_num(real - soft)
+        return sense * float(rate.value(response.cells[0]) + response.pull @ missed)
 
-    def _missed(self, seen: Seen) -> Array:
-        return self._scale(seen.trial.measurement.rates) - self._scale(seen.response.rates)
+    @cached_property
+    def _missed(self) -> Array:
+        """What the surrogate misses of the rates of each model that it knows."""
+        learned = self.surrogate.learned
+        assert learned is not None  # the plain model has been
+        problem = self.surrogate.problem
+        real = np.array([t.measurement.rates for t in self.known])
+        soft = np.array([problem.rates(cells, None) for cells in learned.cells])
+        return np.nan_to_num(self._scale(real) - self._scale(soft))
 
     def _pull(self, multipliers: Array) -> Array:
         """How strongly each metric is pulled at, for each of its rows."""
@@ -150,7 +160,7 @@ class Guide:
         structure = self.surrogate.problem.structure
         low, high = structure.objective.range
         aim = structure.bounds - inside
-        begin = self._first(aim) if len(self.seen) == 1 else self.best.trial.multipliers
+        begin = self._first(aim) if len(self.seen) == 1 else self.best.multipliers
         return self.expect(self._complement(begin, aim, high - low))[0]
 
     @cached_property
