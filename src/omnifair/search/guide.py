@@ -79,6 +79,11 @@ class Guide:
         """The multipliers to be expected: what a unit of each bound costs of the objective."""
         if len(self.seen) > 1:
             return self.best.multipliers
+        return self.prior
+
+    @cached_property
+    def prior(self) -> Array:
+        """The multipliers that chances alone suggest, whatever models showed."""
         return self._first(self.surrogate.problem.structure.bounds)
 
     def _first(self, aim: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from omnifair.constraints import GAP, RATIO
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
+from omnifair.search.dimensions import dimensions
 from omnifair.search.guide import Guide
 from omnifair.search.joint import joint_chances, margins_of, some_rows
 from omnifair.search.loop import Steps
@@ -28,6 +29,9 @@ ROWS = 4_000
 
 # From this many times what is worth a training on, three times as many are.
 DEAR = 3.0
+
+# Where no bound is met yet, so many more trainings are made for each demand.
+EACH = 5
 
 # Multipliers that differ by less than this share of the largest are the same.
 SAME = 1e-4
@@ -56,7 +60,8 @@ class GuidedSearch:
         How many trainings at most to use more of the bound once it is met; three times as many
         where trials show that much is left.
     enough
-        How many trainings end the search once the bounds are met, whatever is left.
+        How many trainings end the search once the bounds are met, whatever is left. A few more
+        for each demand do where they are not.
     patience
         How many trainings in a row may bring no progress before the search gives up.
     subsample
@@ -73,7 +78,7 @@ class GuidedSearch:
     subsample: int | None = 20_000
 
     def budget(self, problem: Problem) -> int | None:
-        """It seldom needs a third of this."""
+        """It seldom needs a third of this, even where it tries on fewer rows first."""
         return 40
 
     def steps(self, setting: Setting) -> Steps:
@@ -195,7 +200,8 @@ class GuidedSearch:
         met = [t for t in trials if t.satisfied]
         if not met:
             closest = int(np.argmin([t.measurement.worst for t in trials]))
-            return len(trials) - 1 - closest >= self.patience
+            most = self.enough + EACH * len(dimensions(problem.structure))
+            return len(trials) - 1 - closest >= self.patience or len(trials) >= most
         best = max(met, key=lambda t: t.measurement.merit)
         stake = self._stake(best, trials, problem)
         spent = len(trials) - 1 - trials.index(met[0])
@@ -262,14 +268,23 @@ def _safeguarded(
     row = demands[0].violated_row(trials[0].measurement.violations) if demands else None
     if len(demands) != 1 or row is None or not trials[0].measurement.violations[row] > TOLERANCE:
         return response
-    points = sorted(
-        (float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials
-    )
-    wanted = float(response.multipliers[row])
-    if all(violation > TOLERANCE for _, violation in points):
-        kept: float | None = _onwards(wanted, points, float(room[row]) / 2)
+    points = _points(trials, row)
+    wanted, inside = float(response.multipliers[row]), float(room[row]) / 2
+    misses = np.array([t.measurement.violations[row] for t in trials])
+    idle = len(trials) - 1 - int(np.argmin(np.where(np.isnan(misses), np.inf, misses)))
+    kept: float | None
+    if not all(violation > TOLERANCE for _, violation in points):  # undefined: too far
+        creeps = not trials[-1].satisfied and _width(points) > SLOW * _width(
+            _points(trials[:-1], row)
+        )
+        kept = _between(wanted, points, inside, halve=creeps)
+    elif idle >= 2 and idle % 2 == 0 and _beside_best(points) is not None:
+        kept = _beside_best(points)
+    elif demands[0].depends_on_predictions and _is_new(wanted, points):
+        kept = wanted  # more of such a multiplier does not always help: believe the surrogate
     else:
-        kept = _between(wanted, points, float(room[row]) / 2)
+        scale = float(guide.prior[row]) if wanted <= points[-1][0] else 0.0
+        kept = _onwards(wanted, points, inside, scale)
     if kept is None:
         return None
     multipliers = np.zeros_like(response.multipliers)
@@ -277,30 +292,46 @@ def _safeguarded(
     return guide.surrogate.response(multipliers, guide.anchor.measurement.cells)
 
 
+# A bracket that a training has left wider than this share of what it was is shrinking slowly.
+SLOW = 0.6
+
 # A bracket of multipliers narrower than this share of them has nothing left to find.
 NARROW = 1e-4
 
 Points = Sequence[tuple[float, float]]  # a multiplier and its row's violation, in order
 
 # How much farther to go at least, after so many trainings in a row that gained little.
-STRIDES = (1.01, 1.1, 1.3, 1.6, 2.0)
+STRIDES = (0.01, 0.1, 0.3, 0.6, 1.0)
 # How many times as far as the surrogate wants the trend of the trainings is followed.
 TRUST = 3.0
 
 
-def _onwards(wanted: float, points: Points, inside: float) -> float:
+def _points(trials: Sequence[Trial], row: int) -> Points:
+    """What trainings say of one row."""
+    return sorted((float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials)
+
+
+def _is_new(wanted: float, points: Points) -> bool:
+    """Whether a multiplier is at least the smallest stride away from those of trainings."""
+    return all(abs(wanted - tried) > STRIDES[0] * wanted for tried, _ in points)
+
+
+def _onwards(wanted: float, points: Points, inside: float, scale: float) -> float:
     """Where no training has met the bound yet: farther, the more so the less was gained.
 
     At least as far as the line through the last two trainings points, within a multiple of the
-    step that the surrogate wants: where a response steepens, the line points much too far.
+    step that the surrogate wants: where a response steepens, the line points much too far. Where
+    it wants no step, ``scale`` says how large multipliers are to be expected.
     """
+    if len(points) == 1 and wanted <= 0:
+        return max(scale, 1e-4)
     slow = 0
     for (_, before), (_, after) in zip(reversed(points[:-1]), reversed(points[1:]), strict=True):
         if after <= 0.5 * before:
             break
         slow += 1
     last, short = points[-1]
-    least = STRIDES[min(slow, len(STRIDES) - 1)] * last
+    least = last + STRIDES[min(slow, len(STRIDES) - 1)] * max(last, scale)
     if len(points) > 1:
         before, more = points[-2]
         if more > short and np.isfinite(more):
@@ -309,14 +340,43 @@ def _onwards(wanted: float, points: Points, inside: float) -> float:
     return max(wanted, least, 1e-4)
 
 
-def _between(wanted: float, points: Points, inside: float) -> float | None:
-    """Where one has: between the first that met it and the last before that did not."""
-    met = next(i for i, (_, violation) in enumerate(points) if not violation > TOLERANCE)
-    (low, short), (high, over) = points[met - 1], points[met]
+def _beside_best(points: Points) -> float | None:
+    """Beside the best so far, where trainings beyond it were worse; None where they were not.
+
+    Noise has valleys, and so have rates with predictions in their denominator.
+    """
+    misses = [violation if np.isfinite(violation) else np.inf for _, violation in points]
+    best = int(np.argmin(misses))
+    if not 0 < best < len(points) - 1:
+        return None
+    below, here, above = (points[k][0] for k in (best - 1, best, best + 1))
+    other = above if above - here > here - below else below
+    return (here + other) / 2 if abs(other - here) > STRIDES[0] * here else None
+
+
+def _bracket(points: Points) -> tuple[int, int | None]:
+    """The position of the last before the first that meets the bound, and that one's."""
+    met = next((k for k, (_, v) in enumerate(points) if not v > TOLERANCE), None)
+    return (len(points) if met is None else met) - 1, met
+
+
+def _width(points: Points) -> float:
+    """Of the bracket; without end where nothing meets the bound."""
+    low, high = _bracket(points)
+    return np.inf if high is None else points[high][0] - points[low][0]
+
+
+def _between(wanted: float, points: Points, inside: float, *, halve: bool) -> float | None:
+    """Where one has: inside the bracket, in its middle where interpolation creeps."""
+    before, met = _bracket(points)
+    assert met is not None  # one has met it
+    (low, short), (high, over) = points[before], points[met]
     width = high - low
     if width <= NARROW * high:
         return None
+    if halve:
+        return low + width / 2
     if low + 0.05 * width <= wanted <= high - 0.05 * width:
         return wanted
-    over = over if np.isfinite(over) else -short  # undefined: too far
+    over = over if np.isfinite(over) else -short
     return low + min(max((short + inside) / (short - over), 0.1), 0.9) * width
