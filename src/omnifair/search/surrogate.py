@@ -284,17 +284,26 @@ class Surrogate:
     def _tangent(self, cells: Array) -> _Line:
         structure = self.problem.structure
         slopes, origin = np.zeros((len(self._groups), 2)), np.zeros(len(self._groups))
-        for position, metric in enumerate(structure.metrics):
-            assert isinstance(metric.rate, Rate)  # see Surrogate.of
-            here = cells[metric.group]
+        for rate, positions in self._by_rate.items():
+            here = cells[self._groups[positions]]
             # A rate of next to nobody swings without limit, and says as little as an undefined one.
-            slope = metric.rate.slopes(here)
-            steep = not np.abs(slope).max() * self.problem.total < STEEPEST
-            slopes[position] = 0.0 if steep else slope
-            value = float(np.nan_to_num(metric.rate.value(here)))
-            origin[position] = value - slopes[position] @ here[[1, 0]]  # FP, TP
+            found = rate.slopes(here)
+            calm = np.abs(found).max(axis=1, keepdims=True) * self.problem.total < STEEPEST
+            slopes[positions] = np.where(calm, found, 0.0)
+            hits = here[:, [1, 0]]  # FP, TP
+            origin[positions] = np.nan_to_num(rate.value(here))
+            origin[positions] -= (slopes[positions] * hits).sum(axis=1)
         objective = structure.sense * np.nan_to_num(structure.objective.slopes(cells[0]))
         return _Line(origin, slopes, objective)
+
+    @cached_property
+    def _by_rate(self) -> dict[Rate, NDArray[np.intp]]:
+        """The positions of each rate's metrics."""
+        found: dict[Rate, list[int]] = {}
+        for position, metric in enumerate(self.problem.structure.metrics):
+            assert isinstance(metric.rate, Rate)  # see Surrogate.of
+            found.setdefault(metric.rate, []).append(position)
+        return {rate: np.array(positions) for rate, positions in found.items()}
 
     # -- the best multipliers, by chances alone ----------------------------------------------------
 
