@@ -19,6 +19,8 @@ from omnifair.training import Trial
 EDGE = 2e-3
 # What a unit of a multiplier counts against a unit of violation, while both are driven to 0.
 PRICE = 0.1
+# How near to where a row is aimed is near enough, as a share of how far inside that is.
+CLOSE = 0.1
 
 # The margins of a trial's model on the surrogate's rows, between -1 and 1; None where it has none.
 Margins = Callable[[Trial], Array | None]
@@ -166,7 +168,8 @@ class Guide:
         low, high = structure.objective.range
         aim = structure.bounds - inside
         begin = self._first(aim) if len(self.seen) == 1 else self.best.multipliers
-        return self.expect(self._complement(begin, aim, high - low))[0]
+        close = max(CLOSE * float(inside.min(initial=np.inf)), 1e-5)
+        return self.expect(self._complement(begin, aim, high - low, close))[0]
 
     @cached_property
     def demands(self) -> tuple[Dimension, ...]:
@@ -180,7 +183,7 @@ class Guide:
         second = np.array([d.rows[-1] for d in self.demands])
         return first, second, first != second
 
-    def _complement(self, begin: Array, aim: Array, scale: float) -> Array:
+    def _complement(self, begin: Array, aim: Array, scale: float, close: float) -> Array:
         """Multipliers that are 0 or have their row just at its aim, near ``begin``.
 
         A demand of two sides has one signed multiplier. Levenberg and Marquardt's method on what
@@ -200,7 +203,7 @@ class Guide:
             found[first] += np.maximum(signed, 0.0)
             return found
 
-        def residual(signed: Array) -> tuple[Array, Array]:
+        def residual(signed: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
             _, rates, slopes = self.expect(multipliers(signed))
             over, moves = matrix @ rates - aim, matrix @ slopes
             # The slope by a signed multiplier, whichever of its two sides is at work.
@@ -211,13 +214,13 @@ class Guide:
             jacobian = -price * np.eye(len(signed))
             jacobian[upper] = by_signed[first[upper]]
             jacobian[lower] = -by_signed[second[lower]]
-            return value, jacobian
+            return value, jacobian, upper | lower
 
         signed = begin[first] - np.where(two, begin[second], 0.0)
-        value, jacobian = residual(signed)
+        value, jacobian, binds = residual(signed)
         damping = 1e-4
         for _ in range(40):
-            if np.abs(value).max() < 1e-5 or damping > 1e3:
+            if np.abs(value).max() < close or damping > 1e3:
                 break
             normal = jacobian.T @ jacobian + damping * np.eye(len(signed))
             moved = signed + np.linalg.solve(normal, -jacobian.T @ value)
@@ -228,10 +231,10 @@ class Guide:
             far = np.abs(self._pull(multipliers(moved)) - centre).max()
             if far > reach:
                 moved = signed + (moved - signed) * (reach / far)
-            new_value, new_jacobian = residual(moved)
+            new_value, new_jacobian, new_binds = residual(moved)
             if new_value @ new_value < value @ value:
-                signed, value, jacobian = moved, new_value, new_jacobian
+                signed, value, jacobian, binds = moved, new_value, new_jacobian, new_binds
                 damping = max(damping / 5, 1e-9)
             else:
                 damping *= 8
-        return multipliers(signed)
+        return multipliers(np.where(binds, signed, 0.0))
