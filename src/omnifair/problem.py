@@ -354,9 +354,11 @@ def _common_atoms(
     found: Sequence[Assignment], n_rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Atoms that respect all groupings, and the membership of each in every group."""
-    atom = np.zeros(n_rows, dtype=np.intp)
-    member = np.ones((1, 1), dtype=bool)  # everybody
-    for assignment in found:
+    if not found:  # everybody is in one group
+        return np.zeros(n_rows, dtype=np.intp), np.ones((1, 1), dtype=bool)
+    first, *others = found
+    atom, member = first.atom, np.insert(first.member, 0, True, axis=1)
+    for assignment in others:
         size = len(assignment.member)
         joint = atom * size + assignment.atom
         present = np.flatnonzero(np.bincount(joint, minlength=1))
@@ -391,21 +393,31 @@ def _structure(
         rows += new
         owner += [number] * len(new)
         metrics_of.append(tuple(positions))
-    matrix = sparse.lil_array((len(rows), len(metrics)))
-    for k, (factors, _) in enumerate(rows):
-        for position, factor in factors.items():
-            matrix[k, position] = factor
     return Structure(
         constraints=constraints,
         objective=objective,
         groups=groups,
         member=member,
         metrics=tuple(metrics),
-        matrix=sparse.csr_array(matrix),
+        matrix=_matrix([factors for factors, _ in rows], len(metrics)),
         bounds=np.array([bound for _, bound in rows], dtype=float),
         owner=np.array(owner, dtype=np.intp),
         metrics_of=tuple(metrics_of),
     )
+
+
+def _matrix(rows: Sequence[dict[int, float]], width: int) -> sparse.csr_array:
+    matrix = sparse.csr_array(
+        (
+            np.array([factor for row in rows for factor in row.values()], dtype=float),
+            np.array([position for row in rows for position in row], dtype=np.intp),
+            np.cumsum([0, *map(len, rows)]),
+        ),
+        shape=(len(rows), width),
+    )
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
 
 
 def _rows_of(
