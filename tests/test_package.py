@@ -159,3 +159,13 @@ def test_the_architecture_names_no_module_that_is_gone():
     table = re.findall(r"^\| `([a-z_.]+)` \|", text, re.M)
     places = [SOURCE.joinpath(*name.split(".")) for name in table]
     assert [p for p in places if not p.with_suffix(".py").exists() and not p.is_dir()] == []
+
+
+def test_the_data_sets_are_there_without_an_import_of_their_own():
+    code = "import omnifair; print(omnifair.datasets.make_lending.__name__)"
+    assert run(code) == ["make_lending"]
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'fair'"):
+        _ = omnifair.fair
