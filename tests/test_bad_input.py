@@ -172,6 +172,20 @@ def test_a_missing_value_is_an_error_unless_its_meaning_is_said(missing):
         assert sum(rows.values()) == (N if meaning == "group" else N - 8)
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (200, r"Group 'income=.*' has no rows in the validation part"),
+        (1200, r"every pair of 1,200 groups .* Is 'income' a number or an identifier\?"),
+    ],
+)
+def test_a_number_taken_for_groups(rows, words):
+    random = np.random.RandomState(0)
+    X, y = random.normal(size=(rows, 2)), np.arange(rows) % 2
+    with pytest.raises(GroupError, match=words):
+        fit(gap(selection_rate, by="income") <= 0.1, X=X, y=y, sensitive={"income": X[:, 0]})
+
+
 def test_an_unknown_meaning_of_missing_values():
     with pytest.raises(DeclarationError, match="missing must be one of error, ignore, group"):
         gap(selection_rate, by="sex", missing="drop")

@@ -29,6 +29,9 @@ Bits = NDArray[np.int8]
 # A bound counts as met when it is missed by no more than rounding can explain.
 TOLERANCE = 1e-9
 
+# Pairs of more groups than these fill the memory, and no data tell so many groups apart.
+MOST_PAIRED = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -254,7 +257,8 @@ class Problem:
     def check_judgeable(self) -> None:
         """Refuse groups without rows, and rates whose denominator is empty for any predictions."""
         structure = self.structure
-        for group, mass in zip(structure.groups, self.label_mass, strict=True):
+        everybody, *parts = zip(structure.groups, self.label_mass, strict=True)
+        for group, mass in (*parts, everybody):  # the first to be named is one that can be helped
             if mass.sum() <= 0:
                 raise GroupError(
                     f"Group {group.label!r} has no rows in {self.part}. Leave it out (only=[...]), "
@@ -435,6 +439,14 @@ def _rows_of(
             "is nothing to compare. Is the column all one value?"
         )
     if measure.reference is None:
+        if len(positions) > MOST_PAIRED:
+            assert measure.grouping is not None
+            raise GroupError(
+                f"{constraint}: every pair of {len(positions):,} groups would be compared. Is "
+                f"{measure.grouping.source} a number or an identifier? Make groups of it, as in "
+                "by=groups(young='age < 25', senior='age >= 60'), keep some (only=[...]), or "
+                "compare with one (reference=...)."
+            )
         pairs = [(a, b) for a in positions for b in positions if a != b]
     else:
         if measure.reference not in keys:
