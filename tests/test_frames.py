@@ -63,6 +63,13 @@ def test_columns_without_names_go_by_their_position(make, role):
     assert read(frame.column(1)) == [2, 4, 5]
 
 
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(
+        DataError, match=r"sensitive_features has several columns of one name(.|\n)*sex"
+    ):
+        Frame(pd.DataFrame([["m", 1, "f"]], columns=["sex", "age", "sex"]), None, 1)
+
+
 def test_a_list_of_rows_is_read_as_an_array():
     assert read(Frame([[1, 2], [3, 4]], None, 2).column(1)) == [2, 4]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from omnifair.errors import DataError, GroupError
@@ -55,7 +56,10 @@ class Frame:
             self._add(sensitive, "sensitive_features", lenient=False)
 
     def _add(self, data: Any, role: str, *, lenient: bool) -> None:
-        native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+        try:
+            native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+        except DuplicateError as error:
+            raise DataError(f"{role} has several columns of one name. {error}") from error
         if isinstance(native, nw.DataFrame):
             columns: dict[Name, Any] = {name: native.get_column(name) for name in native.columns}
         elif isinstance(native, nw.Series):
