@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -65,7 +65,7 @@ class CountingNetwork(Counting, MLPClassifier): ...
 
 @pytest.mark.parametrize("wrap", [lambda e: e, lambda e: make_pipeline(StandardScaler(), e)])
 @pytest.mark.parametrize("asked", ["auto", True, False])
-def test_logistic_regression_goes_on_from_the_training_before_unless_told(wrap, asked):
+def test_logistic_regression_goes_on_from_a_training_before_unless_told(wrap, asked):
     Counting.started.clear()
     model = fit(wrap(CountingLogistic()), warm_start=asked)
     first, *later = Counting.started
@@ -97,15 +97,8 @@ def test_learners_whose_way_matters_start_warm_only_when_asked(estimator, asked)
 
 
 def test_asking_for_a_warm_start_where_there_is_none_is_refused():
-    with pytest.raises(LearnerError, match="RandomForestClassifier cannot go on from the model"):
+    with pytest.raises(LearnerError, match="RandomForestClassifier cannot go on from"):
         fit(RandomForestClassifier(5), warm_start=True)
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # its own parameters are about to change
-def test_logistic_regression_that_cannot_start_warm_is_trained_afresh():
-    model = fit(LogisticRegressionCV(Cs=2, cv=2, scoring="accuracy"))
-    assert len(model.trials_) > 1
-    assert model.status_ is Status.SATISFIED
 
 
 # -- side by side ------------------------------------------------------------------------------

@@ -181,7 +181,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Features, as the estimator takes them, and labels of two classes.
         sensitive_features
             The columns that constraints name: a dataframe, a series, a dict of columns or an
-            array. Names that are not there are looked up in ``X``. Not needed to predict.
+            array; rows in the order of ``X``, whatever their index. Names that are not there are
+            looked up in ``X``. Not needed to predict.
         sample_weight
             How much each row counts, in training and in every rate.
         """

@@ -112,11 +112,7 @@ def can_start_warm(estimator: Any, *, asked: bool | None) -> bool:
     final = _final(estimator)
     if asked is False:
         return False
-    convex = (
-        isinstance(final, LogisticRegression)
-        and final.solver != "liblinear"
-        and hasattr(final, "warm_start")  # LogisticRegressionCV has none
-    )
+    convex = isinstance(final, LogisticRegression) and final.solver != "liblinear"
     if convex or not asked:
         return convex
     # What goes on from coef_ or coefs_; forests would add trees instead.
