@@ -1,16 +1,19 @@
 """How trainings follow one another: warm starts, limits, who is told, what an interrupt leaves."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from omnifair import (
     FairClassifier,
     GridSearch,
+    GuidedSearch,
     InfeasibleWarning,
     LearnerError,
     PlugIn,
@@ -32,6 +35,7 @@ def people(n=600):
 
 
 X, Y, SENSITIVE = people()
+SIGNAL = X[:, 0]
 
 
 def fit(estimator=None, **parameters):
@@ -99,6 +103,27 @@ def test_learners_whose_way_matters_start_warm_only_when_asked(estimator, asked)
 def test_asking_for_a_warm_start_where_there_is_none_is_refused():
     with pytest.raises(LearnerError, match="RandomForestClassifier cannot go on from"):
         fit(RandomForestClassifier(5), warm_start=True)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # scikit-learn changes l1_ratios' default
+def test_logistic_regression_without_a_warm_start_is_trained_afresh():
+    model = fit(LogisticRegressionCV(Cs=2, cv=2, scoring="accuracy"))
+    assert len(model.trials_) > 1
+    assert model.status_ is Status.SATISFIED
+
+
+def test_categories_that_a_share_of_the_rows_does_not_have_are_met_by_all_rows():
+    random = np.random.RandomState(0)
+    X = pd.DataFrame({"signal": SIGNAL, "town": random.randint(200, size=len(Y)).astype(str)})
+    pipeline = make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough"
+        ),
+        LogisticRegression(),
+    )
+    model = FairClassifier(pipeline, FAIR, strategy=GuidedSearch(subsample=100), random_state=0)
+    model.fit(X, Y, sensitive_features=SENSITIVE)
+    assert {t["share"] < 1 for t in model.trials_} == {True, False}
 
 
 # -- side by side ------------------------------------------------------------------------------
