@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -180,10 +181,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Features, as the estimator takes them, and labels of two classes.
         sensitive_features
             The columns that constraints name: a dataframe, a series, a dict of columns or an
-            array. Names that are not there are looked up in ``X``. Not needed to predict.
+            array; rows in the order of ``X``, whatever their index. Names that are not there are
+            looked up in ``X``. Not needed to predict.
         sample_weight
             How much each row counts, in training and in every rate.
         """
+        _check_settings(self)
         constraints = as_constraints(self.constraints)
         objective = check_objective(_as_rate(self.objective))
         if self.on_infeasible not in ("raise", "closest"):
@@ -400,6 +403,26 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 # -- what fit is made of ----------------------------------------------------------------------
+
+
+def _check_settings(model: FairClassifier) -> None:
+    """Refuse settings of the search that would be misread, before anything is trained."""
+    strategy, callback = model.strategy, model.callback
+    methods = [getattr(strategy, name, None) for name in ("steps", "budget")]
+    is_strategy = all(map(callable, methods)) and not isinstance(strategy, type)
+    for fine, name, wanted in (
+        (strategy is None or is_strategy, "strategy", "a strategy such as GuidedSearch(), or None"),
+        (callback is None or callable(callback), "callback", "a function, or None"),
+        (model.warm_start in ("auto", True, False), "warm_start", "'auto', True or False"),
+        (_is_number(model.max_trainings, Integral), "max_trainings", "a whole number, or None"),
+        (_is_number(model.time_budget, Real), "time_budget", "a number of seconds, or None"),
+    ):
+        if not fine:
+            raise LearnerError(f"{name}={getattr(model, name)!r}: pass {wanted}.")
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    return value is None or isinstance(value, kind)
 
 
 def _as_rate(objective: Any) -> Rate:

@@ -58,9 +58,17 @@ class Learner:
             # The weights ask for one decision for everybody, which few learners can be asked.
             constant = DummyClassifier(strategy="constant", constant=y[weights > 0][0])
             return constant.fit(np.zeros((len(y), 1)), y)
-        model = fresh(self.estimator, self.seed)
         if start is not None:
-            model = _started(model, start)
+            try:
+                begun = _started(fresh(self.estimator, self.seed), start)
+                return _as_asked(self._trained(begun, X, y, weights), self.estimator)
+            except ValueError:
+                # The coefficients do not fit: a step before them selected other columns, or met
+                # fewer categories. What is wrong for another reason is so without them too.
+                pass
+        return self._trained(fresh(self.estimator, self.seed), X, y, weights)
+
+    def _trained(self, model: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64]) -> Any:
         # By keyword, weights reach the same learners whatever the user's configuration says:
         # under metadata routing some would refuse them, others would have to ask for them.
         with config_context(enable_metadata_routing=False), warnings.catch_warnings():
@@ -68,11 +76,11 @@ class Learner:
             warnings.filterwarnings("ignore", "Since Pipeline does not appear to accept sample_w")
             if self.keywords:
                 model.fit(X, y, **dict.fromkeys(self.keywords, weights))
-                return model if start is None else _as_asked(model, self.estimator)
+                return model
             copies = replicate(weights, np.random.RandomState(self.seed))
             rows = np.repeat(np.arange(len(y)), copies)
             model.fit(_safe_indexing(X, rows), y[rows])
-            return model if start is None else _as_asked(model, self.estimator)
+            return model
 
 
 def learner_for(
