@@ -18,7 +18,7 @@ from omnifair.training import Trial
 # Rates nearer to the ends of their range than this are taken as this near.
 EDGE = 2e-3
 # What a unit of a multiplier counts against a unit of violation, while both are driven to 0.
-PRICE = 0.1
+PRICE = 0.02
 # How near to where a row is aimed is near enough, as a share of how far inside that is.
 CLOSE = 0.1
 
@@ -46,15 +46,21 @@ class Guide:
         return cls(surrogate, margins, (), ()).learn(plain)
 
     def learn(self, trial: Trial) -> Guide:
-        """The guide with one more training seen."""
-        surrogate, kept = self.surrogate.learn(
+        """The guide with one more training seen.
+
+        Models of fewer rows have shown the way to it, and are forgotten: side by side with one
+        of more rows they would tell of differences that are none of the multipliers.
+        """
+        current = np.array([t.proposal.share >= trial.proposal.share for t in self.known], bool)
+        surrogate, kept = self.surrogate.only(current).learn(
             trial.multipliers,
             self._taken_at(trial),
             trial.measurement.predictions,
             self.margins(trial),
         )
-        known = (*(t for t, keep in zip(self.known, kept, strict=True) if keep), trial)
-        return replace(self, surrogate=surrogate, seen=(*self.seen, trial), known=known)
+        known = [t for t, keep in zip(self.known, current, strict=True) if keep]
+        known = [t for t, keep in zip(known, kept, strict=True) if keep]
+        return replace(self, surrogate=surrogate, seen=(*self.seen, trial), known=(*known, trial))
 
     def _taken_at(self, trial: Trial) -> Array:
         """The cells at which a trial's weights were taken."""

@@ -33,6 +33,9 @@ DEAR = 3.0
 # Where no bound is met yet, so many more trainings are made for each demand.
 EACH = 5
 
+# How many times its room a row is aimed inside its bound at most, after misses in a row.
+DEEPEST = 3.0
+
 # Multipliers that differ by less than this share of the largest are the same.
 SAME = 1e-4
 
@@ -152,7 +155,7 @@ class GuidedSearch:
         has nothing new to say.
         """
         misses = list(takewhile(lambda t: not t.satisfied, reversed(trials[2:])))
-        depth = min(0.5 + 0.25 * len(misses), 1.0)
+        depth = min(0.5 + 0.25 * len(misses), DEEPEST)
         for deeper in (1.0, 2.0, 4.0):
             asked = guide.ask(depth * deeper * room)
             response = _safeguarded(guide, asked, trials, room)

@@ -117,6 +117,14 @@ class Surrogate:
 
     # -- learning from models ----------------------------------------------------------------------
 
+    def only(self, kept: NDArray[np.bool_]) -> Surrogate:
+        """The surrogate that knows only these of its models."""
+        known = self.learned
+        if known is None or kept.all():
+            return self
+        rest = Learned(known.gains[kept], known.residuals[kept], known.cells[kept])
+        return replace(self, learned=rest)
+
     def learn(
         self, multipliers: Array, cells: Array, decisions: Bits, margins: Array | None
     ) -> tuple[Surrogate, NDArray[np.bool_]]:
