@@ -28,6 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 
+from omnifair.bins import Bins, can_keep_bins
 from omnifair.errors import LearnerError
 
 SAMPLE_WEIGHT, RESAMPLE = "sample_weight", "resample"
@@ -41,24 +42,36 @@ class Learner:
     """An estimator and the way weights reach it.
 
     ``keywords`` are the names under which ``fit`` takes the weights; empty where rows are
-    replicated instead.
+    replicated instead. ``warm`` says whether a fit goes on from the model before, ``binned``
+    whether it may use the bins of a fit on the same rows.
     """
 
     estimator: Any
     keywords: tuple[str, ...]
     seed: int
     warm: bool = False
+    binned: bool = False
 
-    def fit(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64], start: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        start: Any = None,
+        bins: Bins | None = None,
+    ) -> Any:
         """A new fitted model; the estimator itself is never touched.
 
-        ``start`` is a model that was fitted before, from whose coefficients to go on.
+        ``start`` is a model that was fitted before, from whose coefficients to go on; ``bins``
+        are those of fits before, on the same rows.
         """
         if len(np.unique(y[weights > 0])) == 1:
             # The weights ask for one decision for everybody, which few learners can be asked.
             constant = DummyClassifier(strategy="constant", constant=y[weights > 0][0])
             return constant.fit(np.zeros((len(y), 1)), y)
         model = fresh(self.estimator, self.seed)
+        if bins is not None:
+            return bins.fit(model, X, y, weights)
         if start is not None:
             model = _started(model, start)
         # By keyword, weights reach the same learners whatever the user's configuration says:
@@ -76,7 +89,11 @@ class Learner:
 
 
 def learner_for(
-    estimator: Any, weighting: str, seed: int, warm_start: bool | None = False
+    estimator: Any,
+    weighting: str,
+    seed: int,
+    warm_start: bool | None = False,
+    keep_bins: bool = False,
 ) -> Learner:
     """Find out how weights reach this estimator, or say what to do."""
     for method in ("fit", "predict"):
@@ -100,7 +117,8 @@ def learner_for(
         raise LearnerError(
             f"weighting must be {SAMPLE_WEIGHT!r} or {RESAMPLE!r}, got {weighting!r}."
         )
-    return Learner(estimator, keywords, seed, can_start_warm(estimator, asked=warm_start))
+    binned = keep_bins and keywords == (SAMPLE_WEIGHT,) and can_keep_bins(estimator)
+    return Learner(estimator, keywords, seed, can_start_warm(estimator, asked=warm_start), binned)
 
 
 def can_start_warm(estimator: Any, *, asked: bool | None) -> bool:
