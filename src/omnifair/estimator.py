@@ -357,6 +357,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                         for k in worst
                         if not trial.measurement.violations[k] <= TOLERANCE
                     ),
+                    diagnosis=report.diagnosis,
                     status=str(solution.status),
                 )
             warnings.warn(message, InfeasibleWarning, stacklevel=3)
