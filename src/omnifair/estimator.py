@@ -92,9 +92,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     time_budget
         After how many seconds no other training is begun. None leaves it to the strategy.
     warm_start
-        Whether a training goes on from the coefficients of the one before: ``"auto"`` where that
-        reaches the same optimum (logistic regression), True also for neural networks and
-        stochastic gradient descent, False never.
+        Whether trainings go on from the coefficients of the plain model: ``"auto"`` where that
+        reaches the same optimum (penalised logistic regression), True also for neural networks
+        and stochastic gradient descent, where the way matters; False never.
     keep_bins
         Whether LightGBM's trainings share the bins of their columns. The models are the same.
     callback

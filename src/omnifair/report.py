@@ -201,13 +201,13 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
     found = report.diagnosis
     for c, asked in enumerate(report.asked):
         verdict = "met" if asked.met else "NOT met"
-        at_best = ""
+        where = ""
         if found is not None:
             best = found.nearest[c]
-            at_best = f" (training {best.training}, {report.objective} {best.objective:.4f})"
+            where = f" (training {best.training}, {report.objective} {best.objective:.4f})"
         lines.append(
             f"  {asked.constraint}: {verdict}; reached {asked.reached:.4f} in the closest model, "
-            f"{asked.smallest:.4f} at best over {report.trainings} trainings{at_best}"
+            f"{asked.smallest:.4f} at best{where}"
         )
     violations = solution.trial.measurement.violations
     if np.isfinite(violations).any():

@@ -105,7 +105,7 @@ class Trainer:
     setting: Setting
     n_jobs: int | None = None
     trained: int = 0
-    _latest: tuple[Any, ...] = ()
+    _start: tuple[Any, ...] = ()  # the models that warm starts go on from
     _joints: list[_Joint] = field(default_factory=list)
     _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
     _tried: dict[tuple[int, float], tuple[Any, Problem]] = field(default_factory=dict)
@@ -153,7 +153,9 @@ class Trainer:
             models = tuple(model for model, _ in part)
             bits = [bits for _, bits in part]
             trials.append(self._trial(first + i, proposal, models, bits, len(part), seconds))
-        self._latest = trials[-1].models
+        # All go on from the first (the plain) models, whatever was trained between: so what a
+        # training gives depends on its multipliers alone, and not on the order or on n_jobs.
+        self._start = self._start or trials[0].models
         return trials
 
     def _prepared(
@@ -165,7 +167,7 @@ class Trainer:
         """
         learner = self.setting.learner
         X, rows = self._rows(k, proposal.share)
-        start = self._latest[k] if self._latest and learner.warm else None
+        start = self._start[k] if self._start and learner.warm else None
         keep = alone and learner.binned
         bins = self._bins.setdefault((k, proposal.share), Bins()) if keep else None
         return X, rows, self._point(proposal, k, X, rows), start, bins
