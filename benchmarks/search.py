@@ -360,9 +360,8 @@ def _verdict(good: bool) -> str:
 
 def _against(table: pd.DataFrame, method: str, title: str) -> list[str]:
     keys = ["kind", "case", "learner", "split"]
-    ours = table[table["method"] == "omnifair"].set_index(keys)
-    other = table[table["method"] == method].set_index(keys)
-    both = ours.join(other, rsuffix="_other", how="inner").reset_index()
+    ours, other = (table[table["method"] == name] for name in ("omnifair", method))
+    both = ours.merge(other, on=keys, suffixes=("", "_other"))
     lines = [f"Against {title}, same splits", ""]
     if both.empty:
         return [*lines, "nothing is stored"]
