@@ -195,26 +195,29 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
     return notes
 
 
+def _where(report: Report, asked: Asked) -> str:
+    """In which training a constraint came nearest, and what the objective was there."""
+    for best in () if report.diagnosis is None else report.diagnosis.nearest:
+        if best.constraint == asked.constraint:
+            return f" (training {best.training}, {report.objective} {best.objective:.4f})"
+    return ""
+
+
 def explain(report: Report, problem: Problem, solution: Solution) -> str:
     """Why the constraints were not met, and the ways out."""
     lines = [report.status.message]
-    found = report.diagnosis
-    for c, asked in enumerate(report.asked):
+    for asked in report.asked:
         verdict = "met" if asked.met else "NOT met"
-        where = ""
-        if found is not None:
-            best = found.nearest[c]
-            where = f" (training {best.training}, {report.objective} {best.objective:.4f})"
         lines.append(
             f"  {asked.constraint}: {verdict}; reached {asked.reached:.4f} in the closest model, "
-            f"{asked.smallest:.4f} at best{where}"
+            f"{asked.smallest:.4f} at best{_where(report, asked)}"
         )
     violations = solution.trial.measurement.violations
     if np.isfinite(violations).any():
         k = int(np.nanargmax(violations))
         lines.append(f"  The row that binds: {problem.structure.row_labels[k]}.")
-    if found is not None:
-        lines += [f"  {line}" for line in str(found).splitlines()]
+    if report.diagnosis is not None:
+        lines += [f"  {line}" for line in str(report.diagnosis).splitlines()]
     lines += [f"  Note: {note}." for note in report.notes]
     reached = {tuple(r[a.measure] for a in report.asked) for r in solution.records}
     if len(solution.records) > 2 and len(reached) == 1:
