@@ -1,6 +1,7 @@
 """What is said of constraints that were not met: by hand-made trainings, and by real ones."""
 
 import json
+import warnings
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
-from omnifair import FairClassifier, InfeasibleError, InfeasibleWarning, each, gap, overall, ratio
+from omnifair import (
+    FairClassifier,
+    GridSearch,
+    InfeasibleError,
+    InfeasibleWarning,
+    each,
+    gap,
+    overall,
+    ratio,
+)
 from omnifair.diagnosis import diagnose, samples, too_little_data
 from omnifair.frames import Frame
 from omnifair.problem import bind
@@ -249,3 +260,36 @@ def test_where_the_constraints_are_met_there_is_nothing_to_diagnose():
     assert report.status == "satisfied"
     assert report.diagnosis is None
     assert report.to_dict()["diagnosis"] is None
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 250.0])
+def test_the_unit_of_weights_changes_nothing_of_what_is_said(unit):
+    model, plain = (
+        FairClassifier(
+            DecisionTreeClassifier(max_depth=3, random_state=0),
+            gap(false_negative_rate, by="sex") <= 0.001,
+            validation="train",
+            on_infeasible="closest",
+            strategy=GridSearch(points=5),
+            random_state=0,
+        )
+        for _ in range(2)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfeasibleWarning)
+        people = {"sex": SEX}
+        model.fit(X, LABELS, sensitive_features=people, sample_weight=np.full(200, unit))
+        plain.fit(X, LABELS, sensitive_features=people)
+    assert str(model.report().diagnosis) == str(plain.report().diagnosis)
+    assert model.report().notes == plain.report().notes
+    assert "false_negative_rate[sex=b] rests on 20 rows" in "".join(plain.report().notes)
+
+
+def test_rows_of_uneven_weight_tell_less_than_as_many_even_ones():
+    weights = np.where(np.arange(200) % 10, 0.1, 1.9)  # of 20 rows, two hold most of the weight
+    frame = Frame({"sex": SEX}, None, 200)
+    uneven = bind([FNR], accuracy, frame, LABELS, weights)
+    even = problem_of(FNR)
+    few, many = (samples(p, trial_of(p, 0, MIDDLE).measurement)[0] for p in (uneven, even))
+    assert few.rows < many.rows / 2
+    assert few.error > 1.5 * many.error

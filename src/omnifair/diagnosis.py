@@ -117,11 +117,11 @@ class Diagnosis:
 class _Seen:
     """Every training's result for every constraint: tables of trainings by constraints."""
 
-    numbers: tuple[int, ...]
+    problem: Problem
+    trials: Sequence[Trial]
     names: tuple[str, ...]
     values: Array
     misses: Array  # infinite where a rate was undefined
-    alike: tuple[tuple[tuple[str, ...], ...], ...]  # groups that are decided alike
 
     @property
     def met(self) -> NDArray[np.bool_]:
@@ -129,7 +129,7 @@ class _Seen:
 
     def nearest(self, constraint: int, among: NDArray[np.intp] | slice = slice(None)) -> int:
         """The position of the training, among these, that comes nearest to a constraint."""
-        positions = np.arange(len(self.numbers))[among]
+        positions = np.arange(len(self.trials))[among]
         return int(positions[np.argmin(self.misses[positions, constraint])])
 
     def side(self, constraint: int, held: Sequence[int]) -> tuple[Side, float]:
@@ -142,23 +142,30 @@ class _Seen:
         missed = float(self.misses[at, constraint])
         names = tuple(self.names[c] for c in held)
         value = float(self.values[at, constraint])
-        alike = self.alike[at][constraint]
-        side = Side(self.names[constraint], value, self.numbers[at], names, held_met, alike)
-        return side, missed
+        number, alike = self.trials[at].number, self.alike(at, constraint)
+        return Side(self.names[constraint], value, number, names, held_met, alike), missed
+
+    def alike(self, at: int, constraint: int) -> tuple[str, ...]:
+        """The groups of a constraint of which a training's model decides alike about everybody."""
+        structure, cells = self.problem.structure, self.trials[at].measurement.cells
+        groups = dict.fromkeys(structure.metrics[p].group for p in structure.metrics_of[constraint])
+        told = []
+        for group in groups:
+            hits, false, missed, rest = cells[group]
+            if cells[group].sum() > 0 and (hits + false == 0 or missed + rest == 0):
+                told.append(structure.groups[group].label)
+        return tuple(told)
 
 
 def diagnose(problem: Problem, trials: Sequence[Trial], closest: Trial) -> Diagnosis:
     """Compare what all trainings measured; ``closest`` is the one that is kept."""
     structure = problem.structure
     seen = _Seen(
-        tuple(t.number for t in trials),
+        problem,
+        trials,
         tuple(map(str, structure.constraints)),
         np.array([t.measurement.measures for t in trials]),
         np.array([_misses(t.measurement, problem) for t in trials]),
-        tuple(
-            tuple(_alike(problem, t.measurement, c) for c in range(len(structure.constraints)))
-            for t in trials
-        ),
     )
     nearest = []
     for c, name in enumerate(seen.names):
@@ -167,10 +174,10 @@ def diagnose(problem: Problem, trials: Sequence[Trial], closest: Trial) -> Diagn
             Nearest(
                 name,
                 value=float(seen.values[at, c]),
-                training=seen.numbers[at],
+                training=trials[at].number,
                 met_in=int(seen.met[:, c].sum()),
                 objective=trials[at].measurement.objective,
-                alike=seen.alike[at][c],
+                alike=seen.alike(at, c),
             )
         )
     return Diagnosis(
@@ -220,18 +227,6 @@ def _conflict(seen: _Seen, members: tuple[int, ...]) -> Conflict:
     return Conflict(names, tuple(side for side, missed in others if missed > best + TOLERANCE))
 
 
-def _alike(problem: Problem, measured: Measurement, constraint: int) -> tuple[str, ...]:
-    """The groups of a constraint of which everybody is decided alike."""
-    structure = problem.structure
-    groups = dict.fromkeys(structure.metrics[p].group for p in structure.metrics_of[constraint])
-    told = []
-    for group in groups:
-        right, false, missed, other = measured.cells[group]
-        if right + false + missed + other > 0 and (right + false == 0 or missed + other == 0):
-            told.append(structure.groups[group].label)
-    return tuple(told)
-
-
 # -- what the sample can tell ------------------------------------------------------------------
 
 
@@ -245,13 +240,18 @@ def behind(problem: Problem, metric: Metric, cells: Array) -> float:
     )
 
 
+def _effective(problem: Problem, metric: Metric, cells: Array) -> float:
+    """As how many rows of equal weight those behind a rate count."""
+    return behind(problem, metric, cells) / float(problem.unevenness[metric.group])
+
+
 def samples(problem: Problem, measured: Measurement) -> tuple[Sample, ...]:
     """What the measured rows can tell of each constraint, at one model."""
     structure, errors = problem.structure, problem.spread(measured)
     found = []
     for c, constraint in enumerate(structure.constraints):
         positions = structure.metrics_of[c]
-        counts = [behind(problem, structure.metrics[p], measured.cells) for p in positions]
+        counts = [_effective(problem, structure.metrics[p], measured.cells) for p in positions]
         least = int(np.argmin(counts))
         rows = np.flatnonzero(structure.owner == c)
         violations = measured.violations[rows]
@@ -287,12 +287,12 @@ def too_little_data(problem: Problem, measured: Measurement) -> list[str]:
             continue
         constraint = structure.constraints[c]
         for p in structure.metrics_of[c]:
-            count = behind(problem, structure.metrics[p], measured.cells)
+            count = _effective(problem, structure.metrics[p], measured.cells)
             if count > 0 and finest < 1 / count:
                 leaves = "" if constraint.measure.kind == GAP else f" leaves ({finest:.2g})"
                 notes.append(
-                    f"too little data to tell: {structure.metric_text(p)} rests on {count:g} rows, "
-                    f"so it moves in steps of {1 / count:.2g}, more than the bound "
+                    f"too little data to tell: {structure.metric_text(p)} rests on {count:.4g} "
+                    f"rows, so it moves in steps of {1 / count:.2g}, more than the bound "
                     f"{constraint.bound:g} of {constraint.measure}{leaves}"
                 )
     return notes
@@ -366,7 +366,7 @@ def _of_sample(sample: Sample) -> list[str]:
     if sample.too_noisy:
         return [
             f"{sample.constraint} is finer than these rows can show: its standard error here is "
-            f"about {sample.error:.4f} ({sample.thinnest} rests on {sample.rows:g} rows)."
+            f"about {sample.error:.4f} ({sample.thinnest} rests on {sample.rows:.4g} rows)."
         ]
     if sample.missed < sample.error:
         return [
