@@ -8,7 +8,7 @@ held. Whether the sample could show the bound at all is said beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -247,7 +247,8 @@ def _effective(problem: Problem, metric: Metric, cells: Array) -> float:
 
 def samples(problem: Problem, measured: Measurement) -> tuple[Sample, ...]:
     """What the measured rows can tell of each constraint, at one model."""
-    structure, errors = problem.structure, problem.spread(measured)
+    structure = problem.structure
+    errors = problem.spread(replace(measured, cells=measured.cells / problem.unevenness[:, None]))
     found = []
     for c, constraint in enumerate(structure.constraints):
         positions = structure.metrics_of[c]

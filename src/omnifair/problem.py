@@ -236,8 +236,7 @@ class Problem:
         variance = np.zeros(len(self.structure.metrics))
         for position, metric in enumerate(self.structure.metrics):
             if isinstance(metric.rate, Rate):
-                cells = measured.cells[metric.group] / self.unevenness[metric.group]
-                variance[position] = metric.rate.variance(cells)
+                variance[position] = metric.rate.variance(measured.cells[metric.group])
         squared = self.structure.matrix.multiply(self.structure.matrix)
         return np.asarray(np.sqrt(squared @ np.nan_to_num(variance)))
 
