@@ -93,9 +93,11 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     time_budget
         After how many seconds no other training is begun. None leaves it to the strategy.
     warm_start
-        Whether a training goes on from the coefficients of the one before: ``"auto"`` where that
-        reaches the same optimum (logistic regression), True also for neural networks and
-        stochastic gradient descent, False never.
+        Whether trainings go on from the coefficients of the plain model: ``"auto"`` where that
+        reaches the same optimum (penalised logistic regression), True also for neural networks
+        and stochastic gradient descent, where the way matters; False never.
+    keep_bins
+        Whether LightGBM's trainings share the bins of their columns. The models are the same.
     callback
         Called with the record of each training, as in ``trials_``; what it raises ends the fit.
     pos_label
@@ -145,6 +147,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         max_trainings: int | None = None,
         time_budget: float | None = None,
         warm_start: bool | str = "auto",
+        keep_bins: bool = True,
         callback: Any = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
@@ -162,6 +165,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_trainings = max_trainings
         self.time_budget = time_budget
         self.warm_start = warm_start
+        self.keep_bins = keep_bins
         self.callback = callback
         self.pos_label = pos_label
         self.n_jobs = n_jobs
@@ -204,7 +208,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         classes = as_classes(self.classes_, self.pos_label)
         warm = None if self.warm_start == "auto" else bool(self.warm_start)
-        learner = learner_for(self.estimator, self.weighting, seed, warm)
+        learner = learner_for(
+            self.estimator, self.weighting, seed, warm, keep_bins=bool(self.keep_bins)
+        )
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
         parts, measured = self._parts(given, problem, classes, random)
@@ -354,6 +360,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                         for k in worst
                         if not trial.measurement.violations[k] <= TOLERANCE
                     ),
+                    diagnosis=report.diagnosis,
                     status=str(solution.status),
                 )
             warnings.warn(message, InfeasibleWarning, stacklevel=3)

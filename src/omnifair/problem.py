@@ -166,6 +166,15 @@ class Problem:
         table = np.bincount(self.code, self.weights, 2 * len(self.structure.member))
         return np.asarray(self.structure.member.T.astype(float) @ table.reshape(-1, 2))
 
+    @cached_property
+    def unevenness(self) -> Array:
+        """By group, the sum of squared weights over that of weights: 1 where all weigh 1.
+
+        Divided by it, a weight of rows becomes the number of equal rows that would tell as much.
+        """
+        weights, squares = (p.label_mass.sum(axis=1) for p in (self, self.squared()))
+        return np.asarray(np.divide(squares, weights, out=np.ones(len(weights)), where=weights > 0))
+
     def take(self, rows: NDArray[np.intp], part: str | None = None) -> Problem:
         """The same problem on some of its rows."""
         index = rows if self.index is None else self.index[rows]
