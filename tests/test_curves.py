@@ -120,7 +120,7 @@ def test_a_bound_that_some_multiplier_meets_is_met_in_few_trainings(name):
 FDR_CURVES = {
     "as expected": straight(1.0),
     "steep": straight(20.0),
-    "in steps": lambda pull: 0.3 - 0.08 * np.floor(pull[0] / 0.05),
+    "in steps": lambda pull: 0.3 - 0.02 * np.floor(pull[0] / 0.02),
     "undefined beyond the bound": lambda pull: 0.3 - pull[0] if pull[0] < 0.32 else np.nan,
     "undefined before the bound": lambda pull: (
         np.nan if 0.05 < pull[0] < 0.15 else 0.3 - pull[0] if pull[0] < 0.5 else -0.2
@@ -177,7 +177,7 @@ def coupled(matrix, start=START):
 
 SEVERAL = {
     "independent": coupled([[1, 0], [0, 1]]),
-    "one steep, one flat": coupled([[20, 0], [0, 0.5]]),
+    "one steep, one flat": coupled([[5, 0], [0, 0.5]]),
     "helping each other": coupled([[1, 0.6], [0.6, 1]]),
     "hindering each other": coupled([[1, -0.4], [-0.4, 1]], np.array([0.3, 0.1])),
     "one needs nothing": coupled([[1, 0], [0, 1]], np.array([0.3, 0.0])),

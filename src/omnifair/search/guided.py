@@ -30,8 +30,14 @@ ROWS = 4_000
 # From this many times what is worth a training on, three times as many are.
 DEAR = 3.0
 
-# Where no bound is met yet, so many more trainings are made for each demand.
-EACH = 5
+# Where no bound is met yet, so many trainings are made at most, and so many more for each demand.
+FIRST, EACH = 5, 10
+
+# So many trainings take weights at what is expected before they take them at what was reached.
+HOPED = 4
+
+# With several demands, after so many trainings without progress.
+IDLE = 3
 
 # How many times its room a row is aimed inside its bound at most, after misses in a row.
 DEEPEST = 3.0
@@ -63,8 +69,8 @@ class GuidedSearch:
         How many trainings at most to use more of the bound once it is met; three times as many
         where trials show that much is left.
     enough
-        How many trainings end the search once the bounds are met, whatever is left. A few more
-        for each demand do where they are not.
+        How many trainings end the search once the bounds are met, whatever is left. (Where they
+        are not it is 15 for one demand, 25 for two, and so on.)
     patience
         How many trainings in a row may bring no progress before the search gives up.
     subsample
@@ -138,13 +144,23 @@ class GuidedSearch:
                     kind,
                     multipliers=response.multipliers,
                     at=guide.seen[-1],
-                    cells=response.cells,
+                    cells=self._cells(guide, response),
                 )
             ]
             trials.append(trial)
             guide = guide.learn(trial)
             if self._done(trials, problem):
                 return guide
+
+    @staticmethod
+    def _cells(guide: Guide, response: Response) -> Array:
+        """Where to take the weights of rates that depend on predictions.
+
+        First where the learner is expected to come out. Where that has not led to the bounds, at
+        the best model there is: as long as that stays, more of a multiplier means more.
+        """
+        hoped = len(guide.seen) < HOPED
+        return response.cells if hoped else guide.best.measurement.cells
 
     @staticmethod
     def _next(guide: Guide, trials: Sequence[Trial], room: Array) -> Response | None:
@@ -203,8 +219,10 @@ class GuidedSearch:
         met = [t for t in trials if t.satisfied]
         if not met:
             closest = int(np.argmin([t.measurement.worst for t in trials]))
-            most = self.enough + EACH * len(dimensions(problem.structure))
-            return len(trials) - 1 - closest >= self.patience or len(trials) >= most
+            most = FIRST + EACH * len(dimensions(problem.structure))
+            idle = len(trials) - 1 - closest
+            waits = IDLE if len(dimensions(problem.structure)) > 1 else 0
+            return idle >= self.patience or (len(trials) >= most and idle >= waits)
         best = max(met, key=lambda t: t.measurement.merit)
         stake = self._stake(best, trials, problem)
         spent = len(trials) - 1 - trials.index(met[0])
@@ -283,7 +301,7 @@ def _safeguarded(
         kept = _between(wanted, points, inside, halve=creeps)
     elif idle >= 2 and idle % 2 == 0 and _beside_best(points) is not None:
         kept = _beside_best(points)
-    elif demands[0].depends_on_predictions and _is_new(wanted, points):
+    elif demands[0].depends_on_predictions and idle % 2 == 0 and _is_new(wanted, points):
         kept = wanted  # more of such a multiplier does not always help: believe the surrogate
     else:
         scale = float(guide.prior[row]) if wanted <= points[-1][0] else 0.0
@@ -310,8 +328,13 @@ TRUST = 3.0
 
 
 def _points(trials: Sequence[Trial], row: int) -> Points:
-    """What trainings say of one row."""
-    return sorted((float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials)
+    """What trainings say of one row.
+
+    Undefined is too far, but for what is undefined on the way to where it is defined again.
+    """
+    points = [(float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials]
+    farthest = max(multiplier for multiplier, violation in points if np.isfinite(violation))
+    return sorted(p for p in points if np.isfinite(p[1]) or p[0] > farthest)
 
 
 def _is_new(wanted: float, points: Points) -> bool:
