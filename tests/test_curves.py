@@ -177,7 +177,7 @@ def coupled(matrix, start=START):
 
 SEVERAL = {
     "independent": coupled([[1, 0], [0, 1]]),
-    "one steep, one flat": coupled([[5, 0], [0, 0.5]]),
+    "one steep, one flat": coupled([[3, 0], [0, 0.6]]),
     "helping each other": coupled([[1, 0.6], [0.6, 1]]),
     "hindering each other": coupled([[1, -0.4], [-0.4, 1]], np.array([0.3, 0.1])),
     "one needs nothing": coupled([[1, 0], [0, 1]], np.array([0.3, 0.0])),

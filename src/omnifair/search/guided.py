@@ -39,9 +39,6 @@ HOPED = 4
 # With several demands, after so many trainings without progress.
 IDLE = 3
 
-# How many times its room a row is aimed inside its bound at most, after misses in a row.
-DEEPEST = 3.0
-
 # Multipliers that differ by less than this share of the largest are the same.
 SAME = 1e-4
 
@@ -103,7 +100,7 @@ class GuidedSearch:
         share = self._share(setting)
         if share < 1:
             guide = yield from self.pursue(guide, Proposal(plain.multipliers, share=share))
-        yield from self.pursue(guide, Proposal(plain.multipliers))
+        yield from self.pursue(guide, Proposal(plain.multipliers), _best(guide.seen[1:]))
 
     @staticmethod
     def _guide(setting: Setting, plain: Trial) -> Guide | None:
@@ -125,15 +122,19 @@ class GuidedSearch:
             return 1.0
         return self.subsample / rows
 
-    def pursue(self, guide: Guide, kind: Proposal) -> Pursuit:
+    def pursue(self, guide: Guide, kind: Proposal, start: Trial | None = None) -> Pursuit:
         """Ask, train, learn, until the bounds are met closely or there is no hope.
 
-        ``kind`` says how to train; what was seen of other kinds guides all the same.
+        ``kind`` says how to train; what was seen of other kinds guides all the same. ``start`` is
+        one of these whose multipliers are tried first.
         """
         problem = guide.surrogate.problem
-        plain = guide.seen[0]
-        trials = [plain]
-        while True:
+        trials = [guide.seen[0]]
+        if start is not None:
+            [trial] = yield [replace(start.proposal, share=kind.share)]
+            trials.append(trial)
+            guide = guide.learn(trial)
+        while not self._done(trials, problem):
             room = self.room(problem, guide.anchor)
             room = np.maximum(room, self._worthless(problem, guide.prices))
             response = self._next(guide, trials, room)
@@ -149,8 +150,7 @@ class GuidedSearch:
             ]
             trials.append(trial)
             guide = guide.learn(trial)
-            if self._done(trials, problem):
-                return guide
+        return guide
 
     @staticmethod
     def _cells(guide: Guide, response: Response) -> Array:
@@ -171,7 +171,7 @@ class GuidedSearch:
         has nothing new to say.
         """
         misses = list(takewhile(lambda t: not t.satisfied, reversed(trials[2:])))
-        depth = min(0.5 + 0.25 * len(misses), DEEPEST)
+        depth = min(0.5 + 0.25 * len(misses), 1.0)
         for deeper in (1.0, 2.0, 4.0):
             asked = guide.ask(depth * deeper * room)
             response = _safeguarded(guide, asked, trials, room)
@@ -216,16 +216,15 @@ class GuidedSearch:
 
     def _done(self, trials: Sequence[Trial], problem: Problem) -> bool:
         """Close to all bounds that bind, or not getting closer any more."""
-        met = [t for t in trials if t.satisfied]
-        if not met:
+        best = _best(trials)
+        if best is None:
             closest = int(np.argmin([t.measurement.worst for t in trials]))
             most = FIRST + EACH * len(dimensions(problem.structure))
             idle = len(trials) - 1 - closest
             waits = IDLE if len(dimensions(problem.structure)) > 1 else 0
             return idle >= self.patience or (len(trials) >= most and idle >= waits)
-        best = max(met, key=lambda t: t.measurement.merit)
         stake = self._stake(best, trials, problem)
-        spent = len(trials) - 1 - trials.index(met[0])
+        spent = len(trials) - 1 - [t.satisfied for t in trials].index(True)
         return (
             self._close(best, problem, stake)
             or spent >= self.polish * (3 if stake > DEAR else 1)
@@ -268,6 +267,12 @@ class GuidedSearch:
             if broken > TOLERANCE and np.isfinite(broken) and more > noise and np.isfinite(unused):
                 gains.append(more * unused / (unused + broken))
         return max(gains)
+
+
+def _best(trials: Sequence[Trial]) -> Trial | None:
+    """The best that meets the bounds, where one does."""
+    met = [t for t in trials if t.satisfied]
+    return max(met, key=lambda t: t.measurement.merit, default=None)
 
 
 def _tried(multipliers: Array, trials: Sequence[Trial]) -> bool:
