@@ -487,7 +487,7 @@ def margins(
     places = np.flatnonzero(~np.array(free, dtype=bool))
     found[np.array(free, dtype=bool)] = 0.0
     for k, row in zip(places, rows_of(problem, rates), strict=True):
-        margin = row.margin(error, power)
+        margin = row.margin(error, power, exact=False)
         found[k] = margin if math.isfinite(margin) else np.nan
     return found
 

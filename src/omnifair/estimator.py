@@ -16,6 +16,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from omnifair.certificate import Certificate, checked_confidence, groups_of
+from omnifair.confidence import Aside, Cautious, certified, set_aside
 from omnifair.constraints import as_constraints
 from omnifair.errors import (
     InfeasibleError,
@@ -25,7 +27,6 @@ from omnifair.errors import (
 )
 from omnifair.inputs import (
     Classes,
-    Given,
     as_classes,
     as_given,
     checked_labels,
@@ -39,8 +40,15 @@ from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import GuidedSearch, Solution, Status, search
-from omnifair.training import Fold, Setting, Trainer
-from omnifair.validation import TRAIN, ValidationSet, as_validation, folds, holdout
+from omnifair.training import Fold, Setting, Trainer, Trial
+from omnifair.validation import (
+    TRAIN,
+    ValidationSet,
+    as_certification,
+    as_validation,
+    folds,
+    holdout,
+)
 
 
 def _estimator_has(method: str) -> Any:
@@ -81,6 +89,16 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Train once more with the chosen multipliers on all rows given to ``fit``. The measures of
         the report then belong to the model before. (With folds this is always done, as there is
         no other model to return.)
+    confidence
+        Between 0.5 and 1, such as 0.95: the constraints have to hold for people who were not
+        seen. Rows are set aside, the search aims inside the bounds, and a model is kept only
+        with a :class:`Certificate` on those rows. That it says *holds* where a constraint does
+        not hold in the population has a chance of at most ``1 - confidence``, the choice of the
+        model included. (``docs/certificates.md``.)
+    certification
+        With ``confidence``: the share of the rows to certify on, drawn without regard to groups
+        and labels; or rows of its own, as for ``validation``, which are drawn like the people
+        whom the model will judge.
     on_infeasible
         ``"raise"`` an :class:`InfeasibleError`, or return the ``"closest"`` model with a warning.
     weighting
@@ -120,6 +138,10 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A record of every training: a list of flat dicts, as ``pandas.DataFrame`` takes it.
     status_
         How the search ended: a :class:`Status`.
+    certificate_
+        With ``confidence``: the :class:`Certificate` of the fitted model; else None.
+    groups_
+        The groups it was fitted on.
 
     Examples
     --------
@@ -139,6 +161,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         strategy: Any = None,
         validation: Any = 0.25,
         refit: bool = False,
+        confidence: float | None = None,
+        certification: Any = 0.25,
         on_infeasible: str = "raise",
         weighting: str = "sample_weight",
         max_trainings: int | None = None,
@@ -156,6 +180,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.strategy = strategy
         self.validation = validation
         self.refit = refit
+        self.confidence = confidence
+        self.certification = certification
         self.on_infeasible = on_infeasible
         self.weighting = weighting
         self.max_trainings = max_trainings
@@ -190,6 +216,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise LearnerError(
                 f"on_infeasible must be 'raise' or 'closest', got {self.on_infeasible!r}."
             )
+        confidence = None if self.confidence is None else checked_confidence(self.confidence)
+        certification = None if confidence is None else as_certification(self.certification)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
         (X,) = indexable(X)
@@ -204,10 +232,20 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         learner = learner_for(self.estimator, self.weighting, seed, warm)
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
-        parts, measured = self._parts(given, problem, classes, random)
+        strategy = GuidedSearch() if self.strategy is None else self.strategy
+        self.groups_ = groups_of(problem)
+        aside: Aside | None = None
+        if confidence is not None and certification is not None:
+            X, problem, aside = set_aside(
+                given, problem, certification, confidence, classes, random
+            )
+        parts, measured = self._parts(X, problem, classes, random)
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
-        refit = bool(self.refit) or len(parts) > 1
-        fits = self._max_fits(trainer.fits_per_trial, refit)
+        cautious = None
+        if aside is not None:
+            strategy = cautious = Cautious(strategy, aside.confidence, len(aside.problem), measured)
+        refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
+        fits = self._max_fits(trainer.fits_per_trial, refits)
         progress = Progress(
             {str(c.measure): f"{c.sense} {c.bound:g}" for c in constraints},
             str(objective),
@@ -222,15 +260,27 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         try:
             solution = search(
-                GuidedSearch() if self.strategy is None else self.strategy,
+                strategy,
                 trainer,
                 fits,
                 notify,
                 self._max_seconds(),
+                None if cautious is None else cautious.watch,
             )
         finally:
             progress.close()
-        return self._keep(solution, trainer, X, problem, refit=refit)
+
+        def refit(trial: Trial) -> Any:
+            return trainer.refit(trial, X, problem)
+
+        if aside is not None and cautious is not None:
+            found = certified(solution, cautious.path(), aside, refit if refits else None)
+            solution, certificate, model = found.solution, found.certificate, found.model
+            refits = found.refits
+        else:
+            certificate = None
+            model = refit(solution.trial) if refits else solution.trial.models[0]
+        return self._keep(solution, trainer, model, refits, certificate)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
         """No constraints: the estimator as it is, with its own errors."""
@@ -243,6 +293,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.multipliers_: dict[str, float] = {}
         self.trials_: list[dict[str, Any]] = [{"training": 0, "fits": 1, "satisfied": True}]
         self.status_ = Status.UNCONSTRAINED
+        self.certificate_: Certificate | None = None
+        self.groups_ = ()
         self.report_ = plain_report(
             estimator=type(self.estimator).__name__, positive=repr(plain(self.classes_[-1]))
         )
@@ -250,13 +302,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _parts(
         self,
-        given: Given,
+        X: Any,
         problem: Problem,
         classes: Classes,
         random: np.random.RandomState,
     ) -> tuple[list[Fold], Problem]:
         """What is trained on and what is measured, both checked to hold every group."""
-        X = given.X
         kind = as_validation(self.validation)
         if isinstance(kind, ValidationSet):
             train = _part(problem, None, "the training part")
@@ -291,16 +342,16 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             for number, (rows, held) in enumerate(folds(problem.code, kind, random), 1)
         ], measured
 
-    def _max_fits(self, fits_per_trial: int, refit: bool) -> int | None:
+    def _max_fits(self, fits_per_trial: int, refits: int) -> int | None:
         if self.max_trainings is None:
             return None
-        least = fits_per_trial + refit
+        least = fits_per_trial + refits
         if isinstance(self.max_trainings, bool) or not self.max_trainings >= least:
             raise LearnerError(
                 f"max_trainings={self.max_trainings!r}: one trial with these settings takes "
                 f"{least} trainings; allow for that many at least."
             )
-        return int(self.max_trainings) - refit
+        return int(self.max_trainings) - refits
 
     def _max_seconds(self) -> float | None:
         if self.time_budget is None:
@@ -312,25 +363,30 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return float(self.time_budget)
 
     def _keep(
-        self, solution: Solution, trainer: Trainer, X: Any, problem: Problem, *, refit: bool
+        self,
+        solution: Solution,
+        trainer: Trainer,
+        model: Any,
+        refits: int,
+        certificate: Certificate | None,
     ) -> Self:
         """The fitted attributes; or the error that says why there is no model."""
         trial, measured = solution.trial, trainer.setting.problem
-        failed = solution.status is not Status.SATISFIED
+        failed = solution.status not in (Status.SATISFIED, Status.CERTIFIED)
         whose = "the measures are of the returned model"
-        model = trial.models[0]
-        if refit:
-            model = trainer.refit(trial, X, problem)
-            whose = "the returned model was trained on all rows, the measures are of " + (
+        if refits:
+            rows = "all rows" if certificate is None else "all rows but those to certify on"
+            whose = f"the returned model was trained on {rows}, the measures are of " + (
                 "the models of the folds" if len(trial.models) > 1 else "the model before that"
             )
         report = make_report(
             solution,
             measured,
             estimator=type(self.estimator).__name__,
-            trainings=solution.fits + refit,
+            trainings=solution.fits + refits,
             measured_model=whose,
             positive=repr(plain(trainer.setting.classes.positive)),
+            certificate=certificate,
         )
         multipliers = {
             measured.structure.row_labels[k]: float(trial.multipliers[k])
@@ -352,6 +408,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                         if not trial.measurement.violations[k] <= TOLERANCE
                     ),
                     status=str(solution.status),
+                    certificate=certificate,
                 )
             warnings.warn(message, InfeasibleWarning, stacklevel=3)
         self.estimator_ = model
@@ -359,6 +416,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.trials_ = list(solution.records)
         self.status_ = solution.status
         self.report_ = report
+        self.certificate_ = certificate
         return self
 
     # -- using ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from omnifair.certificate import Certificate
 from omnifair.problem import Metric, Problem
 from omnifair.rates import Rate
 from omnifair.search.loop import Solution, Status
@@ -52,6 +53,7 @@ class Report:
     measured_model: str
     positive: str
     notes: tuple[str, ...] = ()
+    certificate: Certificate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -60,6 +62,7 @@ class Report:
         out["asked"] = [{k: getattr(a, k) for k in a.__dataclass_fields__} for a in self.asked]
         out["rates"] = [{k: getattr(r, k) for k in r.__dataclass_fields__} for r in self.rates]
         out["notes"] = list(self.notes)
+        out["certificate"] = None if self.certificate is None else self.certificate.to_dict()
         return out
 
     def __str__(self) -> str:
@@ -93,6 +96,7 @@ class Report:
                 ),
             ]
         lines += ["", *(f"  note: {note}" for note in self.notes)] if self.notes else []
+        lines += ["", str(self.certificate)] if self.certificate is not None else []
         return "\n".join(lines)
 
 
@@ -122,6 +126,7 @@ def make_report(
     trainings: int,
     measured_model: str,
     positive: str,
+    certificate: Certificate | None = None,
 ) -> Report:
     """What a search found, as a report."""
     structure, measured = problem.structure, solution.trial.measurement
@@ -161,6 +166,7 @@ def make_report(
         measured_model=measured_model,
         positive=positive,
         notes=tuple(_notes(solution, problem)),
+        certificate=certificate,
     )
 
 
@@ -207,6 +213,8 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
 def explain(report: Report, problem: Problem, solution: Solution) -> str:
     """Why the constraints were not met, and the ways out."""
     lines = [report.status.message]
+    if report.certificate is not None:
+        lines += _unproven(report.certificate)
     for asked in report.asked:
         verdict = "met" if asked.met else "NOT met"
         lines.append(
@@ -228,3 +236,21 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
         "(max_trainings), or on_infeasible='closest' to take the closest model with a warning."
     )
     return "\n".join(lines)
+
+
+def _unproven(certificate: Certificate) -> list[str]:
+    """What a certificate says against a model."""
+    lines = [
+        f"  On the {certificate.rows:,} rows set aside to certify on, at confidence "
+        f"{certificate.confidence:g}:"
+    ]
+    for claim in certificate.claims:
+        side = "at most" if claim.sense == "<=" else "at least"
+        shown = (
+            f", {side} {claim.bound:.4f} in the population" if claim.bound == claim.bound else ""
+        )
+        why = f" ({claim.why})" if claim.why else ""
+        lines.append(
+            f"    {claim.constraint}: {claim.verdict}; {claim.estimate:.4f} here{shown}{why}"
+        )
+    return lines
