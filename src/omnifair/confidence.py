@@ -26,8 +26,8 @@ from sklearn.utils.validation import _num_samples
 from omnifair.certificate import Certificate, first_certified, margins
 from omnifair.constraints import GAP, RATIO
 from omnifair.errors import CertificateError
-from omnifair.evidence import POWER, seen_of
-from omnifair.fingerprint import fingerprint, refuse_seen
+from omnifair.evidence import seen_of
+from omnifair.fingerprint import fingerprint_if_any, refuse_seen
 from omnifair.inputs import Classes, Given, as_given, checked_labels
 from omnifair.problem import Array, Bits, Problem, bind_like
 from omnifair.rates import Rate
@@ -37,8 +37,9 @@ from omnifair.validation import ValidationSet, part_off
 
 # How much of what a bound leaves is aimed inside at most: beyond, models are hard to find.
 REACH = 0.8
-# How many times as far inside the model is that is tested first.
-SAFER = 1.5
+# How likely a certificate shall hold where the search aims, and for the model tested first: that
+# one makes up for the risk of the other, which costs less accuracy the less far inside it is.
+LIKELY, SAFE = 0.7, 0.97
 # How many models are tested at most: each could end the sequence by bad luck.
 TESTED = 5
 
@@ -58,6 +59,10 @@ class Aside:
     def predictions(self, model: Any) -> Bits:
         """What a model says of them."""
         return self.classes.bits(model.predict(self.X))
+
+    def refuse_if_seen(self, X: Any, bits: Bits) -> None:
+        """Refuse them if they are among rows that were trained or selected on."""
+        refuse_seen(fingerprint_if_any(X, bits), self.X, self.problem.labels)
 
 
 def set_aside(
@@ -84,9 +89,10 @@ def set_aside(
             certification.sample_weight,
             classes,
         )
-        refuse_seen(fingerprint(given.X, given.bits), fresh.X, fresh.bits)
         here = bind_like(problem, fresh.frame, fresh.bits, fresh.weights, "the certification set")
-        return given.X, problem, _checked(Aside(fresh.X, here, confidence, classes))
+        aside = _checked(Aside(fresh.X, here, confidence, classes))
+        aside.refuse_if_seen(given.X, given.bits)
+        return given.X, problem, aside
     rows, held = part_off(len(problem), certification, random)
     here = problem.take(held, "the certification part")
     aside = _checked(Aside(_safe_indexing(given.X, held), here, confidence, classes))
@@ -132,17 +138,23 @@ def aims_of(problem: Problem, trial: Trial, rows: int, confidence: float) -> Aim
 
     What chance takes counts twice: where the rates are, is known from the measured rows only.
     """
+    most = REACH * _left(problem, trial)
+    inside, safer = (
+        _both_sides(problem, np.minimum(_needed(problem, trial, rows, confidence, power), most))
+        for power in (LIKELY, SAFE)
+    )
+    return Aims(inside, safer)
+
+
+def _needed(problem: Problem, trial: Trial, rows: int, confidence: float, power: float) -> Array:
+    """How far inside each row one must be; infinitely far where that cannot be said."""
     share = rows / max(len(problem), 1)
-    power = float(ndtr(ndtri(POWER) * math.sqrt(1 + share)))
+    power = float(ndtr(ndtri(power) * math.sqrt(1 + share)))
     needed = margins(problem, trial.measurement.predictions, share, confidence, power)
     # Where no margin can be said (F1, say, or a group too small): that of bets, about.
     z = math.sqrt(-2 * math.log(1 - confidence)) + 0.5 + float(ndtri(power))
     rough = z * problem.spread(trial.measurement) / math.sqrt(share)
-    needed = np.where(np.isnan(needed), np.where(rough > 0, rough, np.inf), needed)
-    most = REACH * _left(problem, trial)
-    # Two sides of one gap are one demand to a search, and have one bound.
-    inside, safer = (_both_sides(problem, np.minimum(f * needed, most)) for f in (1.0, SAFER))
-    return Aims(inside, safer)
+    return np.where(np.isnan(needed), np.where(rough > 0, rough, np.inf), needed)
 
 
 def _left(problem: Problem, trial: Trial) -> Array:
@@ -166,6 +178,7 @@ def _left(problem: Problem, trial: Trial) -> Array:
 
 
 def _both_sides(problem: Problem, inside: Array) -> Array:
+    """The same for the two sides of a gap: to a search they are one demand, with one bound."""
     matrix = problem.structure.matrix.toarray()
     opposite = np.all(matrix[:, None] == -matrix[None], axis=2)
     same = problem.structure.owner[:, None] == problem.structure.owner

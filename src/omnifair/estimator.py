@@ -25,6 +25,7 @@ from omnifair.errors import (
     LabelError,
     LearnerError,
 )
+from omnifair.fingerprint import fingerprint_if_any
 from omnifair.inputs import (
     Classes,
     as_classes,
@@ -140,8 +141,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         How the search ended: a :class:`Status`.
     certificate_
         With ``confidence``: the :class:`Certificate` of the fitted model; else None.
-    groups_
-        The groups it was fitted on.
+    groups_, fingerprint_
+        The groups and (hashes of) the rows given to ``fit``, for :func:`certify` to ask that
+        all groups are there and to refuse rows that are not new.
 
     Examples
     --------
@@ -233,7 +235,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
         strategy = GuidedSearch() if self.strategy is None else self.strategy
-        self.groups_ = groups_of(problem)
+        self.groups_, self.fingerprint_ = groups_of(problem), fingerprint_if_any(X, given.bits)
         aside: Aside | None = None
         if confidence is not None and certification is not None:
             X, problem, aside = set_aside(
@@ -243,6 +245,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
         cautious = None
         if aside is not None:
+            if isinstance(as_validation(self.validation), ValidationSet):
+                aside.refuse_if_seen(parts[0].X_test, measured.labels)
             strategy = cautious = Cautious(strategy, aside.confidence, len(aside.problem), measured)
         refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
         fits = self._max_fits(trainer.fits_per_trial, refits)
@@ -294,7 +298,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.trials_: list[dict[str, Any]] = [{"training": 0, "fits": 1, "satisfied": True}]
         self.status_ = Status.UNCONSTRAINED
         self.certificate_: Certificate | None = None
-        self.groups_ = ()
+        positive = self.classes_[-1] if self.pos_label is None else self.pos_label
+        self.groups_, self.fingerprint_ = (), fingerprint_if_any(X, labels == positive)
         self.report_ = plain_report(
             estimator=type(self.estimator).__name__, positive=repr(plain(self.classes_[-1]))
         )
