@@ -60,6 +60,10 @@ class Aside:
         """What a model says of them."""
         return self.classes.bits(model.predict(self.X))
 
+    def cautious(self, strategy: Strategy, measured: Problem) -> Cautious:
+        """The strategy, aiming inside the bounds for a certificate on these rows."""
+        return Cautious(strategy, self.confidence, len(self.problem), measured)
+
     def refuse_if_seen(self, X: Any, bits: Bits) -> None:
         """Refuse them if they are among rows that were trained or selected on."""
         refuse_seen(fingerprint_if_any(X, bits), self.X, self.problem.labels)
@@ -202,6 +206,8 @@ class Cautious:
         How to search.
     confidence, rows
         Of the certificate, and on how many rows it will be.
+    problem
+        That on which models are measured.
     """
 
     strategy: Strategy
@@ -308,13 +314,13 @@ def _safer(plain: Trial, best: Trial, aims: Aims) -> Proposal | None:
 
 
 @dataclass(frozen=True)
-class Certified:
-    """The model kept, what is shown of it, and how often the learner was fitted for that."""
+class Kept:
+    """What comes of a search: a model, what is shown of it, and how often models were refitted."""
 
     solution: Solution
     model: Any
-    certificate: Certificate
     refits: int
+    certificate: Certificate | None = None
 
 
 def certified(
@@ -322,7 +328,7 @@ def certified(
     path: Sequence[Trial],
     aside: Aside,
     refit: Callable[[Trial], Any] | None,
-) -> Certified:
+) -> Kept:
     """Test what a search found, the safest first; keep the last that passed, or the safest.
 
     With ``refit`` models are trained anew before they are tested, only the safest and the best.
@@ -348,9 +354,9 @@ def certified(
             "verdict is valid under this choice, a bound is the model's own"
         )
         certificate = replace(certificate, notes=(*certificate.notes, note))
-    return Certified(
+    return Kept(
         replace(solution, trial=path[place], status=status),
         models[place],
-        certificate,
         0 if refit is None else len(models),
+        certificate,
     )

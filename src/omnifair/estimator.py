@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from omnifair.certificate import Certificate, checked_confidence, groups_of
-from omnifair.confidence import Aside, Cautious, certified, set_aside
+from omnifair.confidence import Aside, Kept, certified, set_aside
 from omnifair.constraints import as_constraints
 from omnifair.errors import (
     InfeasibleError,
@@ -40,7 +40,7 @@ from omnifair.problem import TOLERANCE, Problem, bind, bind_like, check_objectiv
 from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
-from omnifair.search import GuidedSearch, Solution, Status, search
+from omnifair.search import GuidedSearch, Status, search
 from omnifair.training import Fold, Setting, Trainer, Trial
 from omnifair.validation import (
     TRAIN,
@@ -234,7 +234,6 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         learner = learner_for(self.estimator, self.weighting, seed, warm)
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
-        strategy = GuidedSearch() if self.strategy is None else self.strategy
         self.groups_, self.fingerprint_ = groups_of(problem), fingerprint_if_any(X, given.bits)
         aside: Aside | None = None
         if confidence is not None and certification is not None:
@@ -242,17 +241,22 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 given, problem, certification, confidence, classes, random
             )
         parts, measured = self._parts(X, problem, classes, random)
+        if aside is not None and isinstance(as_validation(self.validation), ValidationSet):
+            aside.refuse_if_seen(parts[0].X_test, measured.labels)
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
-        cautious = None
-        if aside is not None:
-            if isinstance(as_validation(self.validation), ValidationSet):
-                aside.refuse_if_seen(parts[0].X_test, measured.labels)
-            strategy = cautious = Cautious(strategy, aside.confidence, len(aside.problem), measured)
+        return self._keep(self._search(trainer, X, problem, aside), trainer)
+
+    def _search(self, trainer: Trainer, X: Any, problem: Problem, aside: Aside | None) -> Kept:
+        """Search, refit on ``X`` where that is asked for, certify where rows were set aside."""
+        strategy, parts = self.strategy, trainer.setting.folds
+        strategy = GuidedSearch() if strategy is None else strategy
+        cautious = None if aside is None else aside.cautious(strategy, trainer.setting.problem)
         refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
         fits = self._max_fits(trainer.fits_per_trial, refits)
+        structure = problem.structure
         progress = Progress(
-            {str(c.measure): f"{c.sense} {c.bound:g}" for c in constraints},
-            str(objective),
+            {str(c.measure): f"{c.sense} {c.bound:g}" for c in structure.constraints},
+            str(structure.objective),
             fits,
             int(self.verbose),
         )
@@ -264,12 +268,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         try:
             solution = search(
-                strategy,
+                cautious or strategy,
                 trainer,
                 fits,
                 notify,
                 self._max_seconds(),
-                None if cautious is None else cautious.watch,
+                cautious.watch if cautious else None,
             )
         finally:
             progress.close()
@@ -278,13 +282,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return trainer.refit(trial, X, problem)
 
         if aside is not None and cautious is not None:
-            found = certified(solution, cautious.path(), aside, refit if refits else None)
-            solution, certificate, model = found.solution, found.certificate, found.model
-            refits = found.refits
-        else:
-            certificate = None
-            model = refit(solution.trial) if refits else solution.trial.models[0]
-        return self._keep(solution, trainer, model, refits, certificate)
+            return certified(solution, cautious.path(), aside, refit if refits else None)
+        model = refit(solution.trial) if refits else solution.trial.models[0]
+        return Kept(solution, model, refits)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
         """No constraints: the estimator as it is, with its own errors."""
@@ -367,19 +367,13 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return float(self.time_budget)
 
-    def _keep(
-        self,
-        solution: Solution,
-        trainer: Trainer,
-        model: Any,
-        refits: int,
-        certificate: Certificate | None,
-    ) -> Self:
+    def _keep(self, kept: Kept, trainer: Trainer) -> Self:
         """The fitted attributes; or the error that says why there is no model."""
+        solution, certificate = kept.solution, kept.certificate
         trial, measured = solution.trial, trainer.setting.problem
         failed = solution.status not in (Status.SATISFIED, Status.CERTIFIED)
         whose = "the measures are of the returned model"
-        if refits:
+        if kept.refits:
             rows = "all rows" if certificate is None else "all rows but those to certify on"
             whose = f"the returned model was trained on {rows}, the measures are of " + (
                 "the models of the folds" if len(trial.models) > 1 else "the model before that"
@@ -388,7 +382,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             solution,
             measured,
             estimator=type(self.estimator).__name__,
-            trainings=solution.fits + refits,
+            trainings=solution.fits + kept.refits,
             measured_model=whose,
             positive=repr(plain(trainer.setting.classes.positive)),
             certificate=certificate,
@@ -403,7 +397,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 worst = np.argsort(-trial.measurement.violations, kind="stable")
                 raise InfeasibleError(
                     message,
-                    model=model,
+                    model=kept.model,
                     multipliers=multipliers,
                     measures={a.constraint: a.reached for a in report.asked},
                     smallest={a.constraint: a.smallest for a in report.asked},
@@ -416,7 +410,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     certificate=certificate,
                 )
             warnings.warn(message, InfeasibleWarning, stacklevel=3)
-        self.estimator_ = model
+        self.estimator_ = kept.model
         self.multipliers_ = multipliers
         self.trials_ = list(solution.records)
         self.status_ = solution.status
