@@ -222,7 +222,7 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
             f"{asked.smallest:.4f} at best over {report.trainings} trainings"
         )
     violations = solution.trial.measurement.violations
-    if np.isfinite(violations).any():
+    if np.isfinite(violations).any() and not solution.trial.satisfied:
         k = int(np.nanargmax(violations))
         lines.append(f"  The row that binds: {problem.structure.row_labels[k]}.")
     lines += [f"  Note: {note}." for note in report.notes]
