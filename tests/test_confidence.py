@@ -233,6 +233,18 @@ def test_a_violation_is_said_to_be_one():
     assert "omnifair certificate: violated" in str(model.report())
 
 
+def test_an_interrupt_leaves_what_was_found_with_its_certificate():
+    def stop(record):
+        raise KeyboardInterrupt
+
+    with pytest.warns(InfeasibleWarning, match="interrupted"):
+        model = fitted(callback=stop)
+    assert model.status_ == "interrupted"
+    assert len(model.trials_) == 1
+    assert not model.certificate_.holds
+    assert fitted(gap(SP, by="group") <= 0.5, callback=stop).status_ == "certified"
+
+
 def test_a_bound_of_zero_cannot_be_certified():
     with pytest.raises(InfeasibleError, match=r"not enough evidence|violated"):
         fitted(gap(SP, by="group") <= 0.0, max_trainings=5)
@@ -317,6 +329,12 @@ def test_any_strategy_and_any_validation_can_be_certified(parameters):
     assert model.status_ == "certified"
     assert model.certificate_.holds
     assert model.report_.trainings >= len({t["training"] for t in model.trials_ if t["fits"]})
+
+
+def test_a_joint_model_can_be_certified_by_itself():
+    model = fitted(strategy=PlugIn(), certification=FRESH)
+    again = certify(model.estimator_, FAIR, *FRESH[:2], sensitive_features=FRESH[2])
+    assert again.claims == model.certificate_.claims
 
 
 @pytest.mark.parametrize(

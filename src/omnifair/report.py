@@ -231,8 +231,9 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
         lines.append(
             f"  No training changed any rate: does {report.estimator} really use sample_weight?"
         )
+    more = "" if report.certificate is None else " (or a larger share to certify on)"
     lines.append(
-        "  Ways out: a looser bound, more data, a more flexible estimator, more trainings "
+        f"  Ways out: a looser bound, more data{more}, a more flexible estimator, more trainings "
         "(max_trainings), or on_infeasible='closest' to take the closest model with a warning."
     )
     return "\n".join(lines)
