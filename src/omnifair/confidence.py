@@ -183,11 +183,11 @@ def _left(problem: Problem, trial: Trial) -> Array:
 
 def _both_sides(problem: Problem, inside: Array) -> Array:
     """The same for the two sides of a gap: to a search they are one demand, with one bound."""
-    matrix = problem.structure.matrix.toarray()
-    opposite = np.all(matrix[:, None] == -matrix[None], axis=2)
-    same = problem.structure.owner[:, None] == problem.structure.owner
-    other = np.where(opposite & same, inside, 0.0).max(axis=1, initial=0.0)
-    return np.asarray(np.maximum(inside, other))
+    structure = problem.structure
+    rows = list(zip(structure.owner.tolist(), structure.matrix.toarray(), strict=True))
+    place = {(owner, row.tobytes()): k for k, (owner, row) in enumerate(rows)}
+    other = [place.get((owner, (0.0 - row).tobytes()), k) for k, (owner, row) in enumerate(rows)]
+    return np.maximum(inside, inside[other])
 
 
 # -- the search ------------------------------------------------------------------------------------
