@@ -13,6 +13,7 @@ store.py         one JSON line for each finished cell
 runner.py        the cells that are missing, in processes
 paper.py         the numbers that the paper published
 report.py        docs/benchmarks.md from what is stored; tables.py and machine.py help
+overhead.py, certificates.py, search.py   the library by itself: python -m benchmarks.overhead
 
 ::
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
-from omnifair import DeclarationError, GroupError, LabelError, audit, groups
+from omnifair import DataError, DeclarationError, GroupError, LabelError, audit, groups
 from omnifair.rates import FN, FP, NAMED, TP, error_cost
 
 # TP, FP, FN, TN by group.
@@ -168,6 +168,12 @@ def test_rates_agree_with_fairlearn():
         (([0, 1, 1], [0, 1, 5], list("aab")), LabelError, "3 classes|multiclass"),
         ((["a", "a"], ["a", "a"], list("xy")), LabelError, "pos_label"),
         (([0, 1], [0, 1]), GroupError, "sensitive_features"),
+        (([0, 1], [0, 1, 1], ["a", "b"]), DataError, "y_pred has 3 labels, but y_true has 2 rows"),
+        (
+            (pd.Series(["no", "yes"]), [0, 1], ["a", "b"]),
+            LabelError,
+            "different kinds: 'no' and 0|hold 4 classes",
+        ),
     ],
 )
 def test_what_cannot_be_audited_is_refused(arguments, error, words):

@@ -172,6 +172,20 @@ def test_a_missing_value_is_an_error_unless_its_meaning_is_said(missing):
         assert sum(rows.values()) == (N if meaning == "group" else N - 8)
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (200, r"Group 'income=.*' has no rows in the validation part"),
+        (1200, r"every pair of 1,200 groups .* Is 'income' a number or an identifier\?"),
+    ],
+)
+def test_a_number_taken_for_groups(rows, words):
+    random = np.random.RandomState(0)
+    X, y = random.normal(size=(rows, 2)), np.arange(rows) % 2
+    with pytest.raises(GroupError, match=words):
+        fit(gap(selection_rate, by="income") <= 0.1, X=X, y=y, sensitive={"income": X[:, 0]})
+
+
 def test_an_unknown_meaning_of_missing_values():
     with pytest.raises(DeclarationError, match="missing must be one of error, ignore, group"):
         gap(selection_rate, by="sex", missing="drop")
@@ -408,6 +422,14 @@ def test_a_learner_that_takes_labels_0_and_1_only_says_so():
         ({"on_infeasible": "ignore"}, LearnerError, "'raise' or 'closest', got 'ignore'"),
         ({"max_trainings": 0}, LearnerError, "one trial .* takes 1 trainings"),
         ({"max_trainings": True}, LearnerError, "max_trainings=True"),
+        ({"max_trainings": 20.0}, LearnerError, r"max_trainings=20.0: pass a whole number"),
+        ({"max_trainings": "20"}, LearnerError, "max_trainings='20': pass a whole number"),
+        ({"time_budget": "1h"}, LearnerError, "time_budget='1h': pass a number of seconds"),
+        ({"time_budget": 0}, LearnerError, "a number of seconds above 0"),
+        ({"strategy": PaperSearch}, LearnerError, r"strategy=.*: pass a strategy such as Gui"),
+        ({"strategy": "paper"}, LearnerError, r"strategy='paper': pass a strategy such as Guid"),
+        ({"warm_start": "never"}, LearnerError, "warm_start='never': pass 'auto', True or Fal"),
+        ({"callback": 3}, LearnerError, "callback=3: pass a function"),
         ({"validation": "test"}, LearnerError, r"validation='test': pass a fraction"),
         ({"weighting": "none"}, LearnerError, "'sample_weight' or 'resample'"),
         ({"objective": "akkuracy"}, DeclarationError, "akkuracy"),

@@ -378,7 +378,7 @@ def after_testing(*selected):
         return SimpleNamespace(predict=lambda X: bits(h))
 
     path = [SimpleNamespace(models=(model(hits),), hits=hits) for hits in selected]
-    solution = Solution(path[-1], Status.SATISFIED, (), ())
+    solution = Solution(path[-1], Status.SATISFIED, (), (), ())
     return certified(solution, path, Aside(None, problem, 0.95, Classes(0, 1)), None)
 
 

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from omnifair import (
     FairClassifier,
+    InfeasibleError,
     PaperSearch,
     Status,
     datasets,
@@ -30,6 +31,7 @@ from omnifair.rates import (
     accuracy,
     false_discovery_rate,
     false_negative_rate,
+    false_omission_rate,
     false_positive_rate,
     selection_rate,
     true_positive_rate,
@@ -259,3 +261,28 @@ def test_the_report_agrees_with_fairlearn(people):
         for told in model.report().rates:
             if told.rate == str(rate):
                 assert told.value == pytest.approx(frame.by_group[told.group.removeprefix("sex=")])
+
+
+def test_what_compas_cannot_give_together_is_diagnosed(people):
+    races = ["African-American", "Caucasian"]
+    asked = [
+        gap(rate, by="race", only=races) <= 0.001
+        for rate in (selection_rate, false_negative_rate, false_omission_rate)
+    ]
+    with pytest.raises(InfeasibleError) as caught:
+        people("compas").fit(asked, "logistic regression")
+    error, found = caught.value, caught.value.diagnosis
+    assert error.status == "infeasible"  # it gave up before its budget of 40
+    assert found.trainings <= 25
+    # Each conflict is of constraints that were asked; what stands against what is told in numbers.
+    names = {str(constraint) for constraint in asked}
+    assert found.conflicts
+    for conflict in found.conflicts:
+        assert set(conflict.constraints) <= names
+        for side in conflict.sides:
+            assert not side.value <= 0.001
+            assert side.constraint in conflict.constraints
+    assert {n.constraint: n.value for n in found.nearest} == error.smallest
+    # From some hundreds of people in a denominator nobody can tell a gap of a thousandth.
+    for rate in ("false_negative_rate", "false_omission_rate"):
+        assert f"too little data to tell: {rate}[race=Caucasian] rests on" in str(error)

@@ -63,6 +63,13 @@ def test_columns_without_names_go_by_their_position(make, role):
     assert read(frame.column(1)) == [2, 4, 5]
 
 
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(
+        DataError, match=r"sensitive_features has several columns of one name(.|\n)*sex"
+    ):
+        Frame(pd.DataFrame([["m", 1, "f"]], columns=["sex", "age", "sex"]), None, 1)
+
+
 def test_a_list_of_rows_is_read_as_an_array():
     assert read(Frame([[1, 2], [3, 4]], None, 2).column(1)) == [2, 4]
 
@@ -125,9 +132,12 @@ MISSING = {
     "pandas boolean": lambda: pd.DataFrame({"c": pd.array([True, None, False], dtype="boolean")}),
     "pandas dates": lambda: pd.DataFrame({"c": pd.to_datetime(["2020-02-02", None, "2020-01-01"])}),
     "polars text": lambda: pl.DataFrame({"c": ["b", None, "a"]}),
+    "polars categories": lambda: pl.DataFrame(
+        {"c": pl.Series(["b", None, "a"], dtype=pl.Enum("abc"))}
+    ),
+    "pyarrow text": lambda: pa.table({"c": ["b", None, "a"]}),
     "polars numbers": lambda: pl.DataFrame({"c": [2, None, 1]}),
     "polars booleans": lambda: pl.DataFrame({"c": [True, None, False]}),
-    "pyarrow text": lambda: pa.table({"c": ["b", None, "a"]}),
     "pyarrow numbers": lambda: pa.table({"c": [2, None, 1]}),
     "list": lambda: {"c": ["b", None, "a"]},
     "list with NaN": lambda: {"c": ["b", math.nan, "a"]},
@@ -243,3 +253,29 @@ def test_tables_of_two_libraries_are_not_joined():
 def test_a_function_gets_X_where_there_are_no_sensitive_features():
     X = np.eye(4)
     assert Frame(None, X, 4).native() is X
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+@pytest.mark.parametrize("values", [[], [None, None]], ids=["no rows", "no values"])
+def test_a_column_of_text_may_be_empty(table, values):
+    if table is pd.DataFrame:
+        data = table({"c": pd.array(values, dtype="string")})
+    elif table is pl.DataFrame:
+        data = table({"c": values}, schema={"c": pl.String})
+    elif table is pa.table:
+        data = table({"c": pa.array(values, pa.string())})
+    else:
+        data = {"c": values}
+    column = Frame(data, None, len(values)).column("c")
+    assert column.values == ()
+    assert column.codes.tolist() == [-1] * len(values)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64", "bool", "float32", "O"])
+@pytest.mark.parametrize("spread", [1, 10**9], ids=["close together", "far apart"])
+def test_numbers_are_coded_alike_whatever_their_type(dtype, spread):
+    values = (np.array([3, 1, 1, 0, 3]) * spread).astype(dtype)
+    column = Frame({"c": values}, None, 5).column("c")
+    assert read(column) == values.tolist()
+    assert list(column.values) == sorted(set(values.tolist()))
+    assert all(type(v) is type(values.tolist()[0]) for v in column.values)

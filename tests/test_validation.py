@@ -136,6 +136,25 @@ def test_train_measures_on_the_training_rows():
 SEEN = people(200, seed=1, first=N)
 
 
+def test_the_learner_is_handed_the_users_own_rows_and_no_copy():
+    handed = []
+
+    class Witness(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            handed.append(X)
+            return super().fit(X, y, sample_weight)
+
+        def predict(self, X):
+            handed.append(X)
+            return super().predict(X)
+
+    X, y, sensitive = people()
+    model = FairClassifier(Witness(), FAIR, validation="train")
+    model.fit(X[:, 1:], y, sensitive_features=sensitive)
+    assert len(handed) > 2
+    assert all(np.shares_memory(rows, X) for rows in handed)
+
+
 @pytest.mark.parametrize(
     "validation",
     [

@@ -1,5 +1,8 @@
 """omnifair: classifiers of your own that meet the fairness constraints you declare."""
 
+import importlib
+import types
+
 from omnifair import rates
 from omnifair.audit import audit
 from omnifair.certificate import Certificate, certify, sample_size
@@ -32,6 +35,14 @@ from omnifair.search import BracketSearch, GridSearch, GuidedSearch, PaperSearch
 from omnifair.validation import ValidationSet
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> types.ModuleType:
+    """``omnifair.datasets`` without an import of its own; nothing is loaded before that."""
+    if name == "datasets":
+        return importlib.import_module("omnifair.datasets")
+    raise AttributeError(f"module 'omnifair' has no attribute {name!r}")
+
 
 __all__ = [
     "BracketSearch",

@@ -80,8 +80,14 @@ def audit(
     if isinstance(confidence, bool) or not 0.5 < confidence < 1:
         raise DeclarationError(f"confidence={confidence!r}: pass a number between 0.5 and 1.")
     labels = checked_labels(y_true, len(y_true), of="y_true")
-    predictions = checked_labels(y_pred, len(labels), of="y_pred")
-    distinct = np.unique(np.concatenate([np.unique(labels), np.unique(predictions)]))
+    predictions = checked_labels(y_pred, len(labels), of="y_pred", beside="y_true")
+    try:
+        distinct = np.unique(np.concatenate([np.unique(labels), np.unique(predictions)]))
+    except TypeError as error:
+        raise LabelError(
+            f"y_true and y_pred hold labels of different kinds: {plain(labels[0])!r} and "
+            f"{plain(predictions[0])!r}."
+        ) from error
     if len(distinct) > 2:
         raise LabelError(
             f"y_true and y_pred hold {len(distinct)} classes between them "

@@ -66,7 +66,8 @@ class Constraint(Declared):
         if kind == GAP:
             if self.sense == ">=":
                 raise DeclarationError(
-                    f"{self}: a gap is bounded from above; write gap(...) <= {bound:g}."
+                    f"{self}: a gap is bounded from above only, and by one comparison: write "
+                    f"gap(...) <= {bound:g}."
                 )
             low, high = 0.0, high - low
         elif kind == RATIO:

@@ -91,6 +91,8 @@ class InfeasibleError(OmnifairError, RuntimeError):
         The best value reached for each constraint by itself over all trainings.
     binding
         The constraint rows that were still violated, the worst first.
+    diagnosis
+        Which constraints were never met, or never together; ``print`` it.
     status
         Why the search ended.
     certificate
@@ -106,6 +108,7 @@ class InfeasibleError(OmnifairError, RuntimeError):
         measures: Mapping[str, float] | None = None,
         smallest: Mapping[str, float] | None = None,
         binding: tuple[str, ...] = (),
+        diagnosis: Any = None,
         status: str | None = None,
         certificate: Any = None,
     ) -> None:
@@ -115,6 +118,7 @@ class InfeasibleError(OmnifairError, RuntimeError):
         self.measures = dict(measures or {})
         self.smallest = dict(smallest or {})
         self.binding = binding
+        self.diagnosis = diagnosis
         self.status = status
         self.certificate = certificate
 

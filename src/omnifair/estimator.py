@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -111,9 +112,11 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     time_budget
         After how many seconds no other training is begun. None leaves it to the strategy.
     warm_start
-        Whether a training goes on from the coefficients of the one before: ``"auto"`` where that
-        reaches the same optimum (logistic regression), True also for neural networks and
-        stochastic gradient descent, False never.
+        Whether trainings go on from the coefficients of the plain model: ``"auto"`` where that
+        reaches the same optimum (penalised logistic regression), True also for neural networks
+        and stochastic gradient descent, where the way matters; False never.
+    keep_bins
+        Whether LightGBM's trainings share the bins of their columns. The models are the same.
     callback
         Called with the record of each training, as in ``trials_``; what it raises ends the fit.
     pos_label
@@ -170,6 +173,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         max_trainings: int | None = None,
         time_budget: float | None = None,
         warm_start: bool | str = "auto",
+        keep_bins: bool = True,
         callback: Any = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
@@ -189,6 +193,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_trainings = max_trainings
         self.time_budget = time_budget
         self.warm_start = warm_start
+        self.keep_bins = keep_bins
         self.callback = callback
         self.pos_label = pos_label
         self.n_jobs = n_jobs
@@ -208,10 +213,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Features, as the estimator takes them, and labels of two classes.
         sensitive_features
             The columns that constraints name: a dataframe, a series, a dict of columns or an
-            array. Names that are not there are looked up in ``X``. Not needed to predict.
+            array; rows in the order of ``X``, whatever their index. Names that are not there are
+            looked up in ``X``. Not needed to predict.
         sample_weight
             How much each row counts, in training and in every rate.
         """
+        _check_settings(self)
         constraints = as_constraints(self.constraints)
         objective = check_objective(_as_rate(self.objective))
         if self.on_infeasible not in ("raise", "closest"):
@@ -231,7 +238,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         classes = as_classes(self.classes_, self.pos_label)
         warm = None if self.warm_start == "auto" else bool(self.warm_start)
-        learner = learner_for(self.estimator, self.weighting, seed, warm)
+        learner = learner_for(
+            self.estimator, self.weighting, seed, warm, keep_bins=bool(self.keep_bins)
+        )
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
         self.groups_, self.fingerprint_ = groups_of(problem), fingerprint_if_any(X, given.bits)
@@ -406,6 +415,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                         for k in worst
                         if not trial.measurement.violations[k] <= TOLERANCE
                     ),
+                    diagnosis=report.diagnosis,
                     status=str(solution.status),
                     certificate=certificate,
                 )
@@ -457,6 +467,26 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 # -- what fit is made of ----------------------------------------------------------------------
+
+
+def _check_settings(model: FairClassifier) -> None:
+    """Refuse settings of the search that would be misread, before anything is trained."""
+    strategy, callback = model.strategy, model.callback
+    methods = [getattr(strategy, name, None) for name in ("steps", "budget")]
+    is_strategy = all(map(callable, methods)) and not isinstance(strategy, type)
+    for fine, name, wanted in (
+        (strategy is None or is_strategy, "strategy", "a strategy such as GuidedSearch(), or None"),
+        (callback is None or callable(callback), "callback", "a function, or None"),
+        (model.warm_start in ("auto", True, False), "warm_start", "'auto', True or False"),
+        (_is_number(model.max_trainings, Integral), "max_trainings", "a whole number, or None"),
+        (_is_number(model.time_budget, Real), "time_budget", "a number of seconds, or None"),
+    ):
+        if not fine:
+            raise LearnerError(f"{name}={getattr(model, name)!r}: pass {wanted}.")
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    return value is None or isinstance(value, kind)
 
 
 def _as_rate(objective: Any) -> Rate:

@@ -6,12 +6,15 @@ The rest of the library never asks which dataframe the user has: it asks a :clas
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from omnifair.errors import DataError, GroupError
@@ -53,7 +56,10 @@ class Frame:
             self._add(sensitive, "sensitive_features", lenient=False)
 
     def _add(self, data: Any, role: str, *, lenient: bool) -> None:
-        native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+        try:
+            native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+        except DuplicateError as error:
+            raise DataError(f"{role} has several columns of one name. {error}") from error
         if isinstance(native, nw.DataFrame):
             columns: dict[Name, Any] = {name: native.get_column(name) for name in native.columns}
         elif isinstance(native, nw.Series):
@@ -174,10 +180,15 @@ def _factorize(found: Any) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
     if isinstance(found, nw.Series) and hasattr(native, "factorize"):  # pandas: hashed in C
         codes, uniques = native.factorize()
         return np.asarray(codes, dtype=np.intp), tuple(map(_plain, uniques.tolist()))
+    if isinstance(found, nw.Series) and found.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _looked_up(found)
     array = np.asarray(_to_numpy(found))
-    if array.dtype.kind in "iub":
+    if array.dtype.kind == "b" or np.issubdtype(array.dtype, np.signedinteger):
+        distinct, inverse = compact(array.astype(np.intp))
+        return inverse, tuple(distinct.astype(array.dtype).tolist())
+    if array.dtype.kind == "u":
         distinct, inverse = np.unique(array, return_inverse=True)
-        return inverse.astype(np.intp), tuple(map(_plain, distinct.tolist()))
+        return inverse.astype(np.intp), tuple(distinct.tolist())
     if array.dtype.kind == "f":
         distinct, inverse = np.unique(array, return_inverse=True, equal_nan=True)
         codes = np.where(np.isnan(array), -1, inverse).astype(np.intp)
@@ -185,12 +196,31 @@ def _factorize(found: Any) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
     return _hash_codes(array.tolist())
 
 
+def compact(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The distinct codes in order, and for each row the position of its own."""
+    low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
+    if high - low > 4 * len(codes) + 1024:  # too sparse to count
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        return distinct.astype(np.intp), inverse.astype(np.intp)
+    here = np.bincount(codes - low, minlength=1) > 0
+    return np.flatnonzero(here) + low, (np.cumsum(here) - 1)[codes - low]
+
+
+def _looked_up(found: nw.Series[Any]) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
+    """Codes of text or categories, found by the dataframe's own library."""
+    known = found.drop_nulls()
+    distinct = known.unique().to_list()
+    codes = np.full(len(found), -1, dtype=np.intp)
+    if distinct:
+        where = known.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
+        codes[~found.is_null().to_numpy()] = where.to_numpy()
+    return codes, tuple(distinct)
+
+
 def _hash_codes(values: list[Any]) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    position: dict[Any, int] = {}
+    position: dict[Any, int] = defaultdict(count().__next__)
     try:
-        raw = np.fromiter(
-            (position.setdefault(v, len(position)) for v in values), np.intp, len(values)
-        )
+        raw = np.fromiter(map(position.__getitem__, values), np.intp, len(values))
     except TypeError as error:
         raise DataError("A sensitive column holds values that cannot name a group.") from error
     kept = [_plain(v) for v in position if not _is_missing(v)]

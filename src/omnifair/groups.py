@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnifair.errors import DeclarationError, GroupError
-from omnifair.frames import Frame, Name
+from omnifair.frames import Frame, Name, compact
 
 MISSING = ("error", "ignore", "group")
 
@@ -210,18 +210,21 @@ def _check_missing(absent: NDArray[np.bool_], name: Name, grouping: Grouping) ->
 
 def _by_columns(source: Columns, grouping: Grouping, frame: Frame, sole: bool) -> Assignment:
     columns = [frame.column(name, sole=sole) for name in source.names]
-    combined = np.zeros(frame.n_rows, dtype=np.intp)
+    combined: NDArray[np.intp] | None = None
     left_out = np.zeros(frame.n_rows, dtype=bool)
     for column in columns:
-        absent = column.codes < 0
-        _check_missing(absent, column.name, grouping)
-        left_out |= absent
-        # A missing value takes the code after the last, and the key None.
-        codes = np.where(absent, len(column.values), column.codes)
-        combined = combined * (len(column.values) + 1) + codes
-    if grouping.missing == "ignore":
-        combined[left_out] = -1
-    present, atom = _compact(combined)
+        codes = column.codes
+        absent = codes < 0
+        if absent.any():
+            _check_missing(absent, column.name, grouping)
+            left_out |= absent
+            # A missing value takes the code after the last, and the key None.
+            codes = np.where(absent, len(column.values), codes)
+        combined = codes if combined is None else combined * (len(column.values) + 1) + codes
+    assert combined is not None  # as_grouping asks for one column at least
+    if grouping.missing == "ignore" and left_out.any():
+        combined = np.where(left_out, -1, combined)
+    present, atom = compact(combined)
     keys: list[Hashable] = []
     member = np.zeros((len(present), int((present >= 0).sum())), dtype=bool)
     for row, code in enumerate(present.tolist()):
@@ -235,16 +238,6 @@ def _by_columns(source: Columns, grouping: Grouping, frame: Frame, sole: bool) -
         member[row, len(keys)] = True
         keys.append(tuple(reversed(values)) if len(columns) > 1 else values[0])
     return Assignment(tuple(keys), atom, member)
-
-
-def _compact(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The distinct codes in order, and for each row the position of its own."""
-    low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
-    if high - low > 4 * len(codes) + 1024:  # many crossed columns: too sparse to count
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        return distinct.astype(np.intp), inverse.astype(np.intp)
-    here = np.bincount(codes - low, minlength=1) > 0
-    return np.flatnonzero(here) + low, (np.cumsum(here) - 1)[codes - low]
 
 
 def _by_predicates(source: Predicates, grouping: Grouping, frame: Frame, sole: bool) -> Assignment:
@@ -329,7 +322,7 @@ def _from_masks(
     """Masks that may overlap, as atoms: rows that share their whole row of memberships."""
     code = np.zeros(n_rows, dtype=np.intp)
     for mask in masks:
-        _, code = _compact(code * 2 + mask)  # compacted each time, so that it never overflows
+        _, code = compact(code * 2 + mask)  # compacted each time, so that it never overflows
     _, first = np.unique(code, return_index=True)
     member = np.column_stack(masks)[first]
     return Assignment(keys, code, member)

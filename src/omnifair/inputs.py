@@ -69,14 +69,15 @@ def as_given(
     return Given(X, classes.bits(labels), weights, Frame(sensitive, X, n))
 
 
-def checked_labels(y: Any, n: int, of: str = "y") -> NDArray[Any]:
+def checked_labels(y: Any, n: int, of: str = "y", beside: str = "X") -> NDArray[Any]:
     """The labels as an array, one for each of ``n`` rows, of two classes at most."""
     if y is None:
         raise LabelError("FairClassifier requires y to be passed, but the target y is None.")
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
         raise DataError(
-            f"{of} has {len(labels)} labels, but X has {n} rows (inconsistent numbers of samples)."
+            f"{of} has {len(labels)} labels, but {beside} has {n} rows (inconsistent numbers of "
+            "samples)."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise LabelError(f"Input {of} contains NaN or infinity.")

@@ -28,6 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 
+from omnifair.bins import Bins, can_keep_bins
 from omnifair.errors import LearnerError
 
 SAMPLE_WEIGHT, RESAMPLE = "sample_weight", "resample"
@@ -35,32 +36,64 @@ SAMPLE_WEIGHT, RESAMPLE = "sample_weight", "resample"
 # How often a row of average weight is repeated where weights have no small common measure.
 COPIES = 4
 
+# A network remembers how good it was, and stops where it gets no better. Under other weights that
+# means nothing, so it goes on from its coefficients as if it had not been tried.
+UNTRIED: dict[str, Any] = {
+    "best_loss_": np.inf,
+    "best_validation_score_": -np.inf,
+    "loss_curve_": [],
+    "validation_scores_": [],
+    "n_iter_": 0,
+    "t_": 0,
+    "_no_improvement_count": 0,
+}
+
 
 @dataclass(frozen=True)
 class Learner:
     """An estimator and the way weights reach it.
 
     ``keywords`` are the names under which ``fit`` takes the weights; empty where rows are
-    replicated instead.
+    replicated instead. ``warm`` says whether a fit goes on from the plain model, ``binned``
+    whether it may use the bins of a fit on the same rows.
     """
 
     estimator: Any
     keywords: tuple[str, ...]
     seed: int
     warm: bool = False
+    binned: bool = False
 
-    def fit(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64], start: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        start: Any = None,
+        bins: Bins | None = None,
+    ) -> Any:
         """A new fitted model; the estimator itself is never touched.
 
-        ``start`` is a model that was fitted before, from whose coefficients to go on.
+        ``start`` is a model that was fitted before, from whose coefficients to go on; ``bins``
+        are those of fits before, on the same rows.
         """
         if len(np.unique(y[weights > 0])) == 1:
             # The weights ask for one decision for everybody, which few learners can be asked.
             constant = DummyClassifier(strategy="constant", constant=y[weights > 0][0])
             return constant.fit(np.zeros((len(y), 1)), y)
-        model = fresh(self.estimator, self.seed)
+        if bins is not None:
+            return bins.fit(fresh(self.estimator, self.seed), X, y, weights)
         if start is not None:
-            model = _started(model, start)
+            try:
+                begun = _started(fresh(self.estimator, self.seed), start)
+                return _as_asked(self._trained(begun, X, y, weights), self.estimator)
+            except ValueError:
+                # The coefficients do not fit: a step before them selected other columns, or met
+                # fewer categories. What is wrong for another reason is so without them too.
+                pass
+        return self._trained(fresh(self.estimator, self.seed), X, y, weights)
+
+    def _trained(self, model: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64]) -> Any:
         # By keyword, weights reach the same learners whatever the user's configuration says:
         # under metadata routing some would refuse them, others would have to ask for them.
         with config_context(enable_metadata_routing=False), warnings.catch_warnings():
@@ -68,15 +101,19 @@ class Learner:
             warnings.filterwarnings("ignore", "Since Pipeline does not appear to accept sample_w")
             if self.keywords:
                 model.fit(X, y, **dict.fromkeys(self.keywords, weights))
-                return model if start is None else _as_asked(model, self.estimator)
+                return model
             copies = replicate(weights, np.random.RandomState(self.seed))
             rows = np.repeat(np.arange(len(y)), copies)
             model.fit(_safe_indexing(X, rows), y[rows])
-            return model if start is None else _as_asked(model, self.estimator)
+            return model
 
 
 def learner_for(
-    estimator: Any, weighting: str, seed: int, warm_start: bool | None = False
+    estimator: Any,
+    weighting: str,
+    seed: int,
+    warm_start: bool | None = False,
+    keep_bins: bool = False,
 ) -> Learner:
     """Find out how weights reach this estimator, or say what to do."""
     for method in ("fit", "predict"):
@@ -100,28 +137,31 @@ def learner_for(
         raise LearnerError(
             f"weighting must be {SAMPLE_WEIGHT!r} or {RESAMPLE!r}, got {weighting!r}."
         )
-    return Learner(estimator, keywords, seed, can_start_warm(estimator, asked=warm_start))
+    binned = keep_bins and keywords == (SAMPLE_WEIGHT,) and can_keep_bins(estimator)
+    return Learner(estimator, keywords, seed, can_start_warm(estimator, asked=warm_start), binned)
 
 
 def can_start_warm(estimator: Any, *, asked: bool | None) -> bool:
-    """Whether trainings go on from the coefficients before: by itself where it is safe.
+    """Whether trainings go on from the coefficients of a model: by itself where it is safe.
 
-    It is for logistic regression, which reaches the same optimum from anywhere. ``asked`` also
-    allows it where the way matters (neural networks, stochastic gradient descent).
+    It is for penalised logistic regression, which reaches the same optimum from anywhere.
+    ``asked`` also allows it where the way matters (neural networks, stochastic gradient descent).
     """
     final = _final(estimator)
     if asked is False:
         return False
-    convex = isinstance(final, LogisticRegression) and final.solver != "liblinear"
-    if convex or not asked:
-        return convex
+    logistic = isinstance(final, LogisticRegression) and final.solver != "liblinear"
+    # Without a penalty there is no optimum where a line parts the labels.
+    safe = logistic and final.penalty is not None and bool(np.isfinite(getattr(final, "C", np.inf)))
+    if logistic or not asked:
+        return safe or bool(asked)
     # What goes on from coef_ or coefs_; forests would add trees instead.
     from sklearn.linear_model import Perceptron, SGDClassifier
     from sklearn.neural_network import MLPClassifier
 
     if not isinstance(final, (SGDClassifier, Perceptron, MLPClassifier)):
         raise LearnerError(
-            f"warm_start=True: {_name(final)} cannot go on from the model before. Leave it out."
+            f"warm_start=True: {_name(final)} cannot go on from another model. Leave it out."
         )
     return True
 
@@ -137,6 +177,9 @@ def _started(model: Any, start: Any) -> Any:
     if type(model) is not type(start):  # a constant decision has nothing to go on from
         return model
     begun = copy.deepcopy(_final(start)).set_params(warm_start=True)
+    for name, value in UNTRIED.items():
+        if getattr(begun, name, None) is not None:
+            setattr(begun, name, copy.copy(value))
     if not isinstance(model, Pipeline):
         return begun
     path, inner = [], model

@@ -29,6 +29,9 @@ Bits = NDArray[np.int8]
 # A bound counts as met when it is missed by no more than rounding can explain.
 TOLERANCE = 1e-9
 
+# Pairs of more groups than these fill the memory, and no data tell so many groups apart.
+MOST_PAIRED = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -163,6 +166,15 @@ class Problem:
         table = np.bincount(self.code, self.weights, 2 * len(self.structure.member))
         return np.asarray(self.structure.member.T.astype(float) @ table.reshape(-1, 2))
 
+    @cached_property
+    def unevenness(self) -> Array:
+        """By group, the sum of squared weights over that of weights: 1 where all weigh 1.
+
+        Divided by it, a weight of rows becomes the number of equal rows that would tell as much.
+        """
+        weights, squares = (p.label_mass.sum(axis=1) for p in (self, self.squared()))
+        return np.asarray(np.divide(squares, weights, out=np.ones(len(weights)), where=weights > 0))
+
     def take(self, rows: NDArray[np.intp], part: str | None = None) -> Problem:
         """The same problem on some of its rows."""
         index = rows if self.index is None else self.index[rows]
@@ -254,7 +266,8 @@ class Problem:
     def check_judgeable(self) -> None:
         """Refuse groups without rows, and rates whose denominator is empty for any predictions."""
         structure = self.structure
-        for group, mass in zip(structure.groups, self.label_mass, strict=True):
+        everybody, *parts = zip(structure.groups, self.label_mass, strict=True)
+        for group, mass in (*parts, everybody):  # the first to be named is one that can be helped
             if mass.sum() <= 0:
                 raise GroupError(
                     f"Group {group.label!r} has no rows in {self.part}. Leave it out (only=[...]), "
@@ -354,9 +367,11 @@ def _common_atoms(
     found: Sequence[Assignment], n_rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Atoms that respect all groupings, and the membership of each in every group."""
-    atom = np.zeros(n_rows, dtype=np.intp)
-    member = np.ones((1, 1), dtype=bool)  # everybody
-    for assignment in found:
+    if not found:  # everybody is in one group
+        return np.zeros(n_rows, dtype=np.intp), np.ones((1, 1), dtype=bool)
+    first, *others = found
+    atom, member = first.atom, np.insert(first.member, 0, True, axis=1)
+    for assignment in others:
         size = len(assignment.member)
         joint = atom * size + assignment.atom
         present = np.flatnonzero(np.bincount(joint, minlength=1))
@@ -391,21 +406,31 @@ def _structure(
         rows += new
         owner += [number] * len(new)
         metrics_of.append(tuple(positions))
-    matrix = sparse.lil_array((len(rows), len(metrics)))
-    for k, (factors, _) in enumerate(rows):
-        for position, factor in factors.items():
-            matrix[k, position] = factor
     return Structure(
         constraints=constraints,
         objective=objective,
         groups=groups,
         member=member,
         metrics=tuple(metrics),
-        matrix=sparse.csr_array(matrix),
+        matrix=_matrix([factors for factors, _ in rows], len(metrics)),
         bounds=np.array([bound for _, bound in rows], dtype=float),
         owner=np.array(owner, dtype=np.intp),
         metrics_of=tuple(metrics_of),
     )
+
+
+def _matrix(rows: Sequence[dict[int, float]], width: int) -> sparse.csr_array:
+    matrix = sparse.csr_array(
+        (
+            np.array([factor for row in rows for factor in row.values()], dtype=float),
+            np.array([position for row in rows for position in row], dtype=np.intp),
+            np.cumsum([0, *map(len, rows)]),
+        ),
+        shape=(len(rows), width),
+    )
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
 
 
 def _rows_of(
@@ -423,6 +448,14 @@ def _rows_of(
             "is nothing to compare. Is the column all one value?"
         )
     if measure.reference is None:
+        if len(positions) > MOST_PAIRED:
+            assert measure.grouping is not None
+            raise GroupError(
+                f"{constraint}: every pair of {len(positions):,} groups would be compared. Is "
+                f"{measure.grouping.source} a number or an identifier? Make groups of it, as in "
+                "by=groups(young='age < 25', senior='age >= 60'), keep some (only=[...]), or "
+                "compare with one (reference=...)."
+            )
         pairs = [(a, b) for a in positions for b in positions if a != b]
     else:
         if measure.reference not in keys:

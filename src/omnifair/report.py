@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from omnifair.certificate import Certificate
-from omnifair.problem import Metric, Problem
-from omnifair.rates import Rate
+from omnifair.diagnosis import Diagnosis, behind, diagnose, too_little_data
+from omnifair.problem import Problem
 from omnifair.search.loop import Solution, Status
 
 
@@ -39,7 +39,10 @@ class GroupRate:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything a reviewer asks of one fit. ``print`` it, or take it as :meth:`to_dict`."""
+    """Everything a reviewer asks of one fit. ``print`` it, or take it as :meth:`to_dict`.
+
+    ``diagnosis`` says why the constraints were not met; None where they were.
+    """
 
     status: Status
     estimator: str
@@ -52,6 +55,7 @@ class Report:
     measured_on: str
     measured_model: str
     positive: str
+    diagnosis: Diagnosis | None = None
     notes: tuple[str, ...] = ()
     certificate: Certificate | None = None
 
@@ -61,6 +65,7 @@ class Report:
         out["status"] = str(self.status)
         out["asked"] = [{k: getattr(a, k) for k in a.__dataclass_fields__} for a in self.asked]
         out["rates"] = [{k: getattr(r, k) for k in r.__dataclass_fields__} for r in self.rates]
+        out["diagnosis"] = None if self.diagnosis is None else asdict(self.diagnosis)
         out["notes"] = list(self.notes)
         out["certificate"] = None if self.certificate is None else self.certificate.to_dict()
         return out
@@ -87,6 +92,8 @@ class Report:
                     ],
                 ),
             ]
+        if self.diagnosis is not None:
+            lines += ["", *(f"  {line}" for line in str(self.diagnosis).splitlines())]
         if self.rates:
             lines += [
                 "",
@@ -106,16 +113,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in (head, *rows)
     ]
-
-
-def behind(problem: Problem, metric: Metric, cells: np.ndarray[Any, Any]) -> float:
-    """The weight of the rows in a rate's denominator (the smallest, of several)."""
-    if not isinstance(metric.rate, Rate):
-        return float(problem.label_mass[metric.group].sum())
-    here = cells[metric.group]
-    return min(
-        float(here @ (np.asarray(term.denominator.weights) > 0)) for term in metric.rate.terms
-    )
 
 
 def make_report(
@@ -165,6 +162,9 @@ def make_report(
         measured_on=f"{problem.part} ({len(problem):,} rows)",
         measured_model=measured_model,
         positive=positive,
+        diagnosis=None
+        if solution.trial.satisfied
+        else diagnose(problem, solution.trials, solution.trial),
         notes=tuple(_notes(solution, problem)),
         certificate=certificate,
     )
@@ -197,17 +197,16 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
             f"in {len(undefined)} of {len(solution.records)} trainings a rate had an empty "
             f"denominator and could not be judged: {names}"
         )
-    structure, cells = problem.structure, solution.trial.measurement.cells
-    for c, constraint in enumerate(structure.constraints):
-        for p in structure.metrics_of[c]:
-            count = behind(problem, structure.metrics[p], cells)
-            if constraint.measure.kind == "gap" and 0 < count < 1 / max(constraint.bound, 1e-12):
-                notes.append(
-                    f"too little data to tell: {structure.metric_text(p)} rests on {count:g} rows, "
-                    f"so it moves in steps of {1 / count:.3f}, more than the bound "
-                    f"{constraint.bound:g} of {constraint.measure}"
-                )
+    notes += too_little_data(problem, solution.trial.measurement)
     return notes
+
+
+def _where(report: Report, asked: Asked) -> str:
+    """In which training a constraint came nearest, and what the objective was there."""
+    for best in () if report.diagnosis is None else report.diagnosis.nearest:
+        if best.constraint == asked.constraint:
+            return f" (training {best.training}, {report.objective} {best.objective:.4f})"
+    return ""
 
 
 def explain(report: Report, problem: Problem, solution: Solution) -> str:
@@ -219,12 +218,14 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
         verdict = "met" if asked.met else "NOT met"
         lines.append(
             f"  {asked.constraint}: {verdict}; reached {asked.reached:.4f} in the closest model, "
-            f"{asked.smallest:.4f} at best over {report.trainings} trainings"
+            f"{asked.smallest:.4f} at best{_where(report, asked)}"
         )
     violations = solution.trial.measurement.violations
     if np.isfinite(violations).any() and not solution.trial.satisfied:
         k = int(np.nanargmax(violations))
         lines.append(f"  The row that binds: {problem.structure.row_labels[k]}.")
+    if report.diagnosis is not None:
+        lines += [f"  {line}" for line in str(report.diagnosis).splitlines()]
     lines += [f"  Note: {note}." for note in report.notes]
     reached = {tuple(r[a.measure] for a in report.asked) for r in solution.records}
     if len(solution.records) > 2 and len(reached) == 1:

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from omnifair.bins import Bins
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.inputs import Classes
 from omnifair.learners import Learner
@@ -104,10 +105,11 @@ class Trainer:
     setting: Setting
     n_jobs: int | None = None
     trained: int = 0
-    _latest: tuple[Any, ...] = ()
+    _start: tuple[Any, ...] = ()  # the models that warm starts go on from
     _joints: list[_Joint] = field(default_factory=list)
     _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
     _tried: dict[tuple[int, float], tuple[Any, Problem]] = field(default_factory=dict)
+    _bins: dict[tuple[int, float], Bins] = field(default_factory=dict)
 
     @property
     def fits_per_trial(self) -> int:
@@ -134,8 +136,9 @@ class Trainer:
     def _train(self, proposals: Sequence[Proposal]) -> list[Trial]:
         start, setting, first = perf_counter(), self.setting, self.trained
         self.trained += len(proposals)
+        alone = self._in_turn(len(proposals) * len(setting.folds))
         tasks = [
-            delayed(_fit_and_predict)(setting, k, proposal, *self._prepared(proposal, k))
+            delayed(_fit_and_predict)(setting, k, proposal, *self._prepared(proposal, k, alone))
             for proposal in proposals
             for k in range(len(setting.folds))
         ]
@@ -150,14 +153,24 @@ class Trainer:
             models = tuple(model for model, _ in part)
             bits = [bits for _, bits in part]
             trials.append(self._trial(first + i, proposal, models, bits, len(part), seconds))
-        self._latest = trials[-1].models
+        # All go on from the first (the plain) models, whatever was trained between: so what a
+        # training gives depends on its multipliers alone, and not on the order or on n_jobs.
+        self._start = self._start or trials[0].models
         return trials
 
-    def _prepared(self, proposal: Proposal, k: int) -> tuple[Any, Problem, Point, Any]:
-        """Rows to train on, where to take weights, and the model to start from."""
+    def _prepared(
+        self, proposal: Proposal, k: int, alone: bool
+    ) -> tuple[Any, Problem, Point, Any, Bins | None]:
+        """Rows to train on, where to take weights, and what there is of trainings before.
+
+        Bins change with every training, so that only one that is ``alone`` gets them.
+        """
+        learner = self.setting.learner
         X, rows = self._rows(k, proposal.share)
-        start = self._latest[k] if self._latest and self.setting.learner.warm else None
-        return X, rows, self._point(proposal, k, X, rows), start
+        start = self._start[k] if self._start and learner.warm else None
+        keep = alone and learner.binned
+        bins = self._bins.setdefault((k, proposal.share), Bins()) if keep else None
+        return X, rows, self._point(proposal, k, X, rows), start, bins
 
     def _rows(self, k: int, share: float) -> tuple[Any, Problem]:
         """A share of the rows that a fold trains on; some of each group and label."""
@@ -167,11 +180,17 @@ class Trainer:
         if (k, share) not in self._tried:
             random = np.random.RandomState(self.setting.learner.seed)
             _, rows = holdout(fold.train.code, share, random)
-            self._tried = {(k, share): (_safe_indexing(fold.X_train, rows), fold.train.take(rows))}
+            kept = {key: found for key, found in self._tried.items() if key[1] == share}
+            part = _safe_indexing(fold.X_train, rows), fold.train.take(rows)
+            self._tried = {**kept, (k, share): part}
         return self._tried[k, share]
 
+    def _in_turn(self, tasks: int) -> bool:
+        """Whether so many fits run one after the other, here."""
+        return tasks == 1 or bool(effective_n_jobs(self.n_jobs) == 1)
+
     def _run(self, tasks: Sequence[Any]) -> list[Any]:
-        if len(tasks) == 1 or effective_n_jobs(self.n_jobs) == 1:
+        if self._in_turn(len(tasks)):
             return [function(*args, **kwargs) for function, args, kwargs in tasks]
         return list(Parallel(n_jobs=self.n_jobs)(tasks))
 
@@ -290,16 +309,24 @@ def _fit(
     multipliers: Array,
     point: Point,
     start: Any = None,
+    bins: Bins | None = None,
 ) -> Any:
     weights = weigh(rows, multipliers, point)
     labels = setting.classes.labels(weights.labels)
-    return setting.learner.fit(X, labels, weights.values, start)
+    return setting.learner.fit(X, labels, weights.values, start, bins)
 
 
 def _fit_and_predict(
-    setting: Setting, k: int, proposal: Proposal, X: Any, rows: Problem, point: Point, start: Any
+    setting: Setting,
+    k: int,
+    proposal: Proposal,
+    X: Any,
+    rows: Problem,
+    point: Point,
+    start: Any,
+    bins: Bins | None,
 ) -> tuple[Any, Bits]:
-    model = _fit(setting, X, rows, proposal.multipliers, point, start)
+    model = _fit(setting, X, rows, proposal.multipliers, point, start, bins)
     return model, setting.classes.bits(model.predict(setting.folds[k].X_test))
 
 

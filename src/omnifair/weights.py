@@ -82,9 +82,10 @@ def scaled_cells(cells: Array, source: Problem, target: Problem) -> Array:
 
 def gains(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:
     """The gain of predicting 1 on each row, in units of the rows' own weights."""
-    return np.asarray(gain_table(problem, multipliers, point).ravel()[problem.code]) * (
-        problem.weights
-    ) + _raw_gains(problem, multipliers, point)
+    by_code = gain_table(problem, multipliers, point).ravel()
+    total = np.asarray(by_code[problem.code] * problem.weights)
+    _add_raw_gains(total, problem, multipliers, point)
+    return total
 
 
 def gain_table(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:
@@ -116,15 +117,13 @@ def _slopes(rate: Rate, point: Point, group: int) -> NDArray[np.float64]:
     return np.asarray(np.nan_to_num(slopes, nan=0.0))
 
 
-def _raw_gains(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:
-    total = np.zeros(len(problem))
+def _add_raw_gains(total: Array, problem: Problem, multipliers: ArrayLike, point: Point) -> None:
     for position, factor in _metric_factors(problem, multipliers):
         metric = problem.structure.metrics[position]
         if not isinstance(metric.rate, Rate):
             rows, _, per_row = problem.coefficients(metric, point.predictions)
             sign = 2.0 * problem.labels[rows] - 1.0
             total[rows] += factor * per_row * sign * problem.weights[rows] * problem.total
-    return total
 
 
 def signed_weights(problem: Problem, multipliers: ArrayLike, point: Point) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,98 +17,120 @@ from omnifair.training import Trial
 
 # Rates nearer to the ends of their range than this are taken as this near.
 EDGE = 2e-3
-# Pulls closer together than this say little of a trend: their difference is mostly noise.
-DOUBT = 0.1
 # What a unit of a multiplier counts against a unit of violation, while both are driven to 0.
-PRICE = 0.1
+PRICE = 0.02
+# How near to where a row is aimed is near enough, as a share of how far inside that is.
+CLOSE = 0.1
 
-
-@dataclass(frozen=True)
-class Seen:
-    """A training, and what the surrogate expected of its multipliers."""
-
-    trial: Trial
-    response: Response
+# The margins of a trial's model on the surrogate's rows, between -1 and 1; None where it has none.
+Margins = Callable[[Trial], Array | None]
 
 
 @dataclass(frozen=True)
 class Guide:
-    """The surrogate, corrected by what trainings showed of it.
+    """The surrogate, and what it misses where trainings showed it.
 
-    Rates are corrected on a scale on which they are unbounded: by what the surrogate missed at
-    the anchor (the last training), and by the trend of what it missed before, along the *pull*
-    on every metric.
+    The surrogate learns from every model how it decides. What remains (decisions are softened,
+    and some learners have no margins) is corrected by rate, on a scale on which rates are
+    unbounded: exactly where a model was trained, and in between as the models count there.
     """
 
     surrogate: Surrogate
-    seen: tuple[Seen, ...]
+    margins: Margins
+    seen: tuple[Trial, ...]
+    known: tuple[Trial, ...]  # those that the surrogate has learned from, in its order
 
     @classmethod
-    def of(cls, surrogate: Surrogate, plain: Trial) -> Guide:
+    def of(cls, surrogate: Surrogate, plain: Trial, margins: Margins = lambda trial: None) -> Guide:
         """A guide that has seen the plain model only."""
-        return cls(surrogate, ()).learn(plain)
+        return cls(surrogate, margins, (), ()).learn(plain)
 
     def learn(self, trial: Trial) -> Guide:
-        """The guide with one more training seen."""
-        response = self.surrogate.response(trial.multipliers, trial.measurement.cells)
-        return replace(self, seen=(*self.seen, Seen(trial, response)))
+        """The guide with one more training seen.
+
+        Models of fewer rows have shown the way to it, and are forgotten: side by side with one
+        of more rows they would tell of differences that are none of the multipliers.
+        """
+        current = np.array([t.proposal.share >= trial.proposal.share for t in self.known], bool)
+        surrogate, kept = self.surrogate.only(current).learn(
+            trial.multipliers,
+            self._taken_at(trial),
+            trial.measurement.predictions,
+            self.margins(trial),
+        )
+        known = [t for t, keep in zip(self.known, current, strict=True) if keep]
+        known = [t for t, keep in zip(known, kept, strict=True) if keep]
+        return replace(self, surrogate=surrogate, seen=(*self.seen, trial), known=(*known, trial))
+
+    def _taken_at(self, trial: Trial) -> Array:
+        """The cells at which a trial's weights were taken."""
+        proposal, problem = trial.proposal, self.surrogate.problem
+        if proposal.cells is not None:
+            return proposal.cells
+        if proposal.at is not None:
+            return proposal.at.measurement.cells
+        return problem.cells(problem.labels)
 
     @cached_property
-    def anchor(self) -> Seen:
+    def anchor(self) -> Trial:
         """The last training of which all rates are defined."""
-        defined = [s for s in self.seen if not np.isnan(s.trial.measurement.rates).any()]
+        defined = [t for t in self.seen if not np.isnan(t.measurement.rates).any()]
         return (defined or list(self.seen))[-1]
 
     @cached_property
-    def best(self) -> Seen:
+    def best(self) -> Trial:
         """The training that came closest to the bounds, but for the plain one."""
-        return min(self.seen[1:] or self.seen, key=lambda s: s.trial.measurement.worst)
+        return min(self.seen[1:] or self.seen, key=lambda t: t.measurement.worst)
 
     @cached_property
     def prices(self) -> Array:
         """The multipliers to be expected: what a unit of each bound costs of the objective."""
         if len(self.seen) > 1:
-            return self.best.trial.multipliers
+            return self.best.multipliers
+        return self.prior
+
+    @cached_property
+    def prior(self) -> Array:
+        """The multipliers that chances alone suggest, whatever models showed."""
         return self._first(self.surrogate.problem.structure.bounds)
 
     def _first(self, aim: Array) -> Array:
         low, high = self.surrogate.problem.structure.objective.range
-        cells = self.anchor.trial.measurement.cells
-        return self.surrogate.solve(aim, cells, 10.0 * (high - low))
+        return self.surrogate.solve(aim, self.anchor.measurement.cells, 10.0 * (high - low))
 
     # -- what the learner will reach -----------------------------------------------------------
 
     def expect(self, multipliers: Array) -> tuple[Response, Array, Array]:
         """The surrogate's response, the rates as corrected, and their slopes by multiplier."""
-        response = self.surrogate.response(multipliers, self.anchor.trial.measurement.cells)
-        known, trend = self._errors
-        moved = self._pull(multipliers) - self._pull(self.anchor.trial.multipliers)
+        response = self.surrogate.response(multipliers, self.anchor.measurement.cells)
         # Beyond the ends of the scale it is flat.
         share = self._share(response.rates)
         inner = np.where(self._bounded, np.abs(share - 0.5) < 0.5 - EDGE, True)
-        value = self._scale(response.rates) + known + trend @ moved
+        value = self._scale(response.rates) + response.pull @ self._missed
         slopes = (inner / self._stretch(share))[:, None] * response.slopes
-        slopes = slopes + trend @ (self.surrogate.matrix.T / self.surrogate.shares[:, None])
         rates = np.where(self._bounded, self._low + self._width * expit(value), value)
         return response, rates, self._stretch(expit(value))[:, None] * slopes
 
-    @cached_property
-    def _errors(self) -> tuple[Array, Array]:
-        """What the surrogate misses at the anchor, and how that changes with the pulls."""
-        here = self._missed(self.anchor)
-        start = self._pull(self.anchor.trial.multipliers)
-        moves = np.array([self._pull(s.trial.multipliers) - start for s in self.seen])
-        missed = np.array([self._missed(s) for s in self.seen])
-        trend = np.zeros((len(here), len(here)))
-        for metric in np.flatnonzero(np.isfinite(here)):
-            known = np.isfinite(missed[:, metric])
-            near, off = moves[known], missed[known, metric] - here[metric]
-            gram = near.T @ near + DOUBT**2 * np.eye(len(here))
-            trend[metric] = np.linalg.solve(gram, near.T @ off)
-        return np.nan_to_num(here), trend
+    def merit(self, response: Response) -> float:
+        """The objective that is expected there, signed so that more is better."""
+        problem = self.surrogate.problem
+        rate, sense = problem.structure.objective, problem.structure.sense
+        learned = self.surrogate.learned
+        assert learned is not None  # the plain model has been
+        real = np.array([t.measurement.objective for t in self.known])
+        soft = rate.value(learned.cells[:, 0])
+        missed = np.nan_to_num(real - soft)
+        return sense * float(rate.value(response.cells[0]) + response.pull @ missed)
 
-    def _missed(self, seen: Seen) -> Array:
-        return self._scale(seen.trial.measurement.rates) - self._scale(seen.response.rates)
+    @cached_property
+    def _missed(self) -> Array:
+        """What the surrogate misses of the rates of each model that it knows."""
+        learned = self.surrogate.learned
+        assert learned is not None  # the plain model has been
+        problem = self.surrogate.problem
+        real = np.array([t.measurement.rates for t in self.known])
+        soft = np.array([problem.rates(cells, None) for cells in learned.cells])
+        return np.nan_to_num(self._scale(real) - self._scale(soft))
 
     def _pull(self, multipliers: Array) -> Array:
         """How strongly each metric is pulled at, for each of its rows."""
@@ -150,8 +173,9 @@ class Guide:
         structure = self.surrogate.problem.structure
         low, high = structure.objective.range
         aim = structure.bounds - inside
-        begin = self._first(aim) if len(self.seen) == 1 else self.best.trial.multipliers
-        return self.expect(self._complement(begin, aim, high - low))[0]
+        begin = self._first(aim) if len(self.seen) == 1 else self.best.multipliers
+        close = max(CLOSE * float(inside.min(initial=np.inf)), 1e-5)
+        return self.expect(self._complement(begin, aim, high - low, close))[0]
 
     @cached_property
     def demands(self) -> tuple[Dimension, ...]:
@@ -165,7 +189,7 @@ class Guide:
         second = np.array([d.rows[-1] for d in self.demands])
         return first, second, first != second
 
-    def _complement(self, begin: Array, aim: Array, scale: float) -> Array:
+    def _complement(self, begin: Array, aim: Array, scale: float, close: float) -> Array:
         """Multipliers that are 0 or have their row just at its aim, near ``begin``.
 
         A demand of two sides has one signed multiplier. Levenberg and Marquardt's method on what
@@ -185,7 +209,7 @@ class Guide:
             found[first] += np.maximum(signed, 0.0)
             return found
 
-        def residual(signed: Array) -> tuple[Array, Array]:
+        def residual(signed: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
             _, rates, slopes = self.expect(multipliers(signed))
             over, moves = matrix @ rates - aim, matrix @ slopes
             # The slope by a signed multiplier, whichever of its two sides is at work.
@@ -196,13 +220,13 @@ class Guide:
             jacobian = -price * np.eye(len(signed))
             jacobian[upper] = by_signed[first[upper]]
             jacobian[lower] = -by_signed[second[lower]]
-            return value, jacobian
+            return value, jacobian, upper | lower
 
         signed = begin[first] - np.where(two, begin[second], 0.0)
-        value, jacobian = residual(signed)
+        value, jacobian, binds = residual(signed)
         damping = 1e-4
         for _ in range(40):
-            if np.abs(value).max() < 1e-5 or damping > 1e3:
+            if np.abs(value).max() < close or damping > 1e3:
                 break
             normal = jacobian.T @ jacobian + damping * np.eye(len(signed))
             moved = signed + np.linalg.solve(normal, -jacobian.T @ value)
@@ -213,10 +237,10 @@ class Guide:
             far = np.abs(self._pull(multipliers(moved)) - centre).max()
             if far > reach:
                 moved = signed + (moved - signed) * (reach / far)
-            new_value, new_jacobian = residual(moved)
+            new_value, new_jacobian, new_binds = residual(moved)
             if new_value @ new_value < value @ value:
-                signed, value, jacobian = moved, new_value, new_jacobian
+                signed, value, jacobian, binds = moved, new_value, new_jacobian, new_binds
                 damping = max(damping / 5, 1e-9)
             else:
                 damping *= 8
-        return multipliers(signed)
+        return multipliers(np.where(binds, signed, 0.0))

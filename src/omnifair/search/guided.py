@@ -10,17 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
 from omnifair.constraints import GAP, RATIO
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
+from omnifair.search.dimensions import dimensions
 from omnifair.search.guide import Guide
-from omnifair.search.joint import joint_chances
+from omnifair.search.joint import joint_chances, margins_of, some_rows
 from omnifair.search.loop import Steps
 from omnifair.search.surrogate import Response, Surrogate
 from omnifair.training import Proposal, Setting, Trial
+
+# More measured rows than this make a guide no sharper, only slower.
+ROWS = 4_000
+
+# From this many times what is worth a training on, three times as many are.
+DEAR = 3.0
+
+# Where no bound is met yet, so many more trainings are made for each demand.
+EACH = 5
+
+# How many times its room a row is aimed inside its bound at most, after misses in a row.
+DEEPEST = 3.0
+
+# Multipliers that differ by less than this share of the largest are the same.
+SAME = 1e-4
 
 Pursuit = Generator[Sequence[Proposal], Sequence[Trial], Guide]
 
@@ -30,7 +47,8 @@ class GuidedSearch:
     """Few trainings: let a joint model of groups and labels propose, and correct it.
 
     It stops when every bound is met and those that bind are *close*: within ``slack`` of the
-    bound, or within what the validation sample can tell apart if that is more.
+    bound, or within what the validation sample can tell apart if that is more; closer where the
+    objective has much to gain by it.
 
     Parameters
     ----------
@@ -42,7 +60,11 @@ class GuidedSearch:
     worth
         The share of the objective's range that is not worth another training.
     polish
-        How many trainings at most to use more of the bound once it is met.
+        How many trainings at most to use more of the bound once it is met; three times as many
+        where trials show that much is left.
+    enough
+        How many trainings end the search once the bounds are met, whatever is left. A few more
+        for each demand do where they are not.
     patience
         How many trainings in a row may bring no progress before the search gives up.
     subsample
@@ -51,14 +73,15 @@ class GuidedSearch:
     """
 
     slack: float = 0.1
-    resolution: float = 0.25
-    worth: float = 5e-4
+    resolution: float = 0.5
+    worth: float = 1e-3
     polish: int = 2
+    enough: int = 10
     patience: int = 8
     subsample: int | None = 20_000
 
     def budget(self, problem: Problem) -> int | None:
-        """It seldom needs a third of this."""
+        """It seldom needs a third of this, even where it tries on fewer rows first."""
         return 40
 
     def steps(self, setting: Setting) -> Steps:
@@ -67,16 +90,27 @@ class GuidedSearch:
         [plain] = yield [Proposal(np.zeros(problem.structure.n_rows))]
         if plain.satisfied:
             return
-        found = joint_chances(setting, plain)
-        surrogate = None if found is None else Surrogate.of(problem, *found)
-        if surrogate is None:
+        guide = self._guide(setting, plain)
+        if guide is None:
             yield from BracketSearch(slack=self.slack).after(plain, problem)
             return
-        guide = Guide.of(surrogate, plain)
         share = self._share(setting)
         if share < 1:
             guide = yield from self.pursue(guide, Proposal(plain.multipliers, share=share))
         yield from self.pursue(guide, Proposal(plain.multipliers))
+
+    @staticmethod
+    def _guide(setting: Setting, plain: Trial) -> Guide | None:
+        """A guide that asks models how clearly they decide; None where there can be none."""
+        random = np.random.RandomState(setting.learner.seed)
+        rows = some_rows(np.arange(len(setting.problem)), ROWS, random)
+
+        def margins(trial: Trial) -> Array | None:
+            return margins_of(setting, trial)
+
+        chances = joint_chances(setting, plain, rows, margins(plain))
+        surrogate = None if chances is None else Surrogate.of(setting.problem, chances, rows)
+        return None if surrogate is None else Guide.of(surrogate, plain, margins)
 
     def _share(self, setting: Setting) -> float:
         """The share of the rows that is enough to try multipliers out."""
@@ -91,19 +125,19 @@ class GuidedSearch:
         ``kind`` says how to train; what was seen of other kinds guides all the same.
         """
         problem = guide.surrogate.problem
-        plain = guide.seen[0].trial
+        plain = guide.seen[0]
         trials = [plain]
         while True:
-            room = self.room(problem, guide.anchor.trial)
+            room = self.room(problem, guide.anchor)
             room = np.maximum(room, self._worthless(problem, guide.prices))
-            response = _safeguarded(guide, guide.ask(self._inside(room, trials)), trials, room)
+            response = self._next(guide, trials, room)
             if response is None:
                 return guide
             [trial] = yield [
                 replace(
                     kind,
                     multipliers=response.multipliers,
-                    at=guide.seen[-1].trial,
+                    at=guide.seen[-1],
                     cells=response.cells,
                 )
             ]
@@ -113,20 +147,30 @@ class GuidedSearch:
                 return guide
 
     @staticmethod
-    def _inside(room: Array, trials: Sequence[Trial]) -> Array:
-        """How far inside its bound each row is aimed: the middle of its room, or more.
+    def _next(guide: Guide, trials: Sequence[Trial], room: Array) -> Response | None:
+        """What to train next; None where there is nothing left to try.
 
-        Each proposal that missed is a sign that the learner's answers are rough.
+        Rows are aimed at the middle of their room; each proposal that missed is a sign that the
+        learner's answers are rough, so that the aim goes deeper, and deeper still where the guide
+        has nothing new to say.
         """
-        missed = 0
-        for trial in reversed(trials[2:]):
-            if trial.satisfied:
-                break
-            missed += 1
-        return room * min(0.5 + 0.25 * missed, 1.0)
+        misses = list(takewhile(lambda t: not t.satisfied, reversed(trials[2:])))
+        depth = min(0.5 + 0.25 * len(misses), DEEPEST)
+        for deeper in (1.0, 2.0, 4.0):
+            asked = guide.ask(depth * deeper * room)
+            response = _safeguarded(guide, asked, trials, room)
+            if response is None or not _tried(response.multipliers, trials):
+                return response
+        return None
 
     def room(self, problem: Problem, trial: Trial) -> Array:
         """How much of each row's bound may be left unused."""
+        return np.fmax(
+            self._margin(problem, trial), self.resolution * problem.spread(trial.measurement)
+        )
+
+    def _margin(self, problem: Problem, trial: Trial) -> Array:
+        """How much may be, however well the sample can tell."""
         structure = problem.structure
         share = np.empty(structure.n_rows)
         for k, owner in enumerate(structure.owner):
@@ -139,7 +183,7 @@ class GuidedSearch:
                 share[k] = self.slack * (1 - constraint.bound) * size
             else:
                 share[k] = self.slack / 5 * abs(constraint.bound)
-        return np.fmax(share, self.resolution * problem.spread(trial.measurement))
+        return share
 
     def _worthless(self, problem: Problem, prices: Array) -> Array:
         """How much of each row's bound would buy no more of the objective than is worth it."""
@@ -157,25 +201,61 @@ class GuidedSearch:
     def _done(self, trials: Sequence[Trial], problem: Problem) -> bool:
         """Close to all bounds that bind, or not getting closer any more."""
         met = [t for t in trials if t.satisfied]
-        if met:
-            close = trials[-1].satisfied and self._close(trials[-1], problem)
-            return close or len(trials) - trials.index(met[0]) > self.polish
-        worst = [t.measurement.worst for t in trials]
-        best = int(np.argmin(worst))
-        return len(trials) - 1 - best >= self.patience
+        if not met:
+            closest = int(np.argmin([t.measurement.worst for t in trials]))
+            most = self.enough + EACH * len(dimensions(problem.structure))
+            return len(trials) - 1 - closest >= self.patience or len(trials) >= most
+        best = max(met, key=lambda t: t.measurement.merit)
+        stake = self._stake(best, trials, problem)
+        spent = len(trials) - 1 - trials.index(met[0])
+        return (
+            self._close(best, problem, stake)
+            or spent >= self.polish * (3 if stake > DEAR else 1)
+            or len(trials) >= self.enough
+        )
 
-    def _close(self, trial: Trial, problem: Problem) -> bool:
-        """Whether what is left of the bounds that bind cannot matter.
+    def _stake(self, best: Trial, trials: Sequence[Trial], problem: Problem) -> float:
+        """What using all of the bounds could gain, in units of what is worth a training.
 
         A multiplier is the price of its bound: what the objective gains by a unit more of it.
         """
-        unused = np.maximum(-trial.measurement.violations, 0.0)
-        binds = trial.multipliers > 0
         low, high = problem.structure.objective.range
-        return bool(
-            np.all(unused[binds] <= self.room(problem, trial)[binds])
-            or trial.multipliers @ unused <= self.worth * (high - low)
-        )
+        unused = np.maximum(-best.measurement.violations, 0.0)
+        gain = max(float(best.multipliers @ unused), self._left(best, trials))
+        return gain / (self.worth * (high - low))
+
+    def _close(self, trial: Trial, problem: Problem, stake: float) -> bool:
+        """Whether what is left of the bounds that bind cannot matter."""
+        binds = trial.multipliers > 0
+        unused = np.maximum(-trial.measurement.violations, 0.0)[binds]
+        if stake <= 1 or np.all(unused <= self._margin(problem, trial)[binds]):
+            return True
+        # What the sample cannot tell apart may all the same be dear.
+        return stake <= DEAR and bool(np.all(unused <= self.room(problem, trial)[binds]))
+
+    @staticmethod
+    def _left(best: Trial, trials: Sequence[Trial]) -> float:
+        """What more use of the bounds would gain, as trials that broke them a little show.
+
+        Between the best trial and one that breaks the bounds the objective is taken as linear in
+        what is used of them; it is seldom less (accuracy is concave there for exact learners).
+        """
+        binds = best.multipliers > 0
+        unused = float(np.maximum(-best.measurement.violations[binds], 0.0).min(initial=np.inf))
+        gains = [0.0]
+        for trial in trials[1:]:
+            broken, more = trial.measurement.worst, trial.measurement.merit - best.measurement.merit
+            apart = np.mean(trial.measurement.predictions != best.measurement.predictions)
+            noise = np.sqrt(apart / len(best.measurement.predictions))
+            if broken > TOLERANCE and np.isfinite(broken) and more > noise and np.isfinite(unused):
+                gains.append(more * unused / (unused + broken))
+        return max(gains)
+
+
+def _tried(multipliers: Array, trials: Sequence[Trial]) -> bool:
+    """Whether a training was made with these multipliers, as far as a learner can tell."""
+    near = SAME * np.abs(multipliers).max(initial=0.0)
+    return any(np.abs(t.multipliers - multipliers).max(initial=0.0) <= near for t in trials)
 
 
 def _safeguarded(
@@ -191,45 +271,115 @@ def _safeguarded(
     row = demands[0].violated_row(trials[0].measurement.violations) if demands else None
     if len(demands) != 1 or row is None or not trials[0].measurement.violations[row] > TOLERANCE:
         return response
-    points = sorted(
-        (float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials
-    )
-    wanted = float(response.multipliers[row])
-    if all(violation > TOLERANCE for _, violation in points):
-        kept: float | None = _onwards(wanted, points)
+    points = _points(trials, row)
+    wanted, inside = float(response.multipliers[row]), float(room[row]) / 2
+    misses = np.array([t.measurement.violations[row] for t in trials])
+    idle = len(trials) - 1 - int(np.argmin(np.where(np.isnan(misses), np.inf, misses)))
+    kept: float | None
+    if not all(violation > TOLERANCE for _, violation in points):  # undefined: too far
+        creeps = not trials[-1].satisfied and _width(points) > SLOW * _width(
+            _points(trials[:-1], row)
+        )
+        kept = _between(wanted, points, inside, halve=creeps)
+    elif idle >= 2 and idle % 2 == 0 and _beside_best(points) is not None:
+        kept = _beside_best(points)
+    elif demands[0].depends_on_predictions and _is_new(wanted, points):
+        kept = wanted  # more of such a multiplier does not always help: believe the surrogate
     else:
-        kept = _between(wanted, points, float(room[row]) / 2)
+        scale = float(guide.prior[row]) if wanted <= points[-1][0] else 0.0
+        kept = _onwards(wanted, points, inside, scale)
     if kept is None:
         return None
     multipliers = np.zeros_like(response.multipliers)
     multipliers[row] = kept
-    return guide.surrogate.response(multipliers, guide.anchor.trial.measurement.cells)
+    return guide.surrogate.response(multipliers, guide.anchor.measurement.cells)
 
+
+# A bracket that a training has left wider than this share of what it was is shrinking slowly.
+SLOW = 0.6
+
+# A bracket of multipliers narrower than this share of them has nothing left to find.
+NARROW = 1e-4
 
 Points = Sequence[tuple[float, float]]  # a multiplier and its row's violation, in order
 
 # How much farther to go at least, after so many trainings in a row that gained little.
-STRIDES = (1.01, 1.1, 1.3, 1.6, 2.0)
+STRIDES = (0.01, 0.1, 0.3, 0.6, 1.0)
+# How many times as far as the surrogate wants the trend of the trainings is followed.
+TRUST = 3.0
 
 
-def _onwards(wanted: float, points: Points) -> float:
-    """Where no training has met the bound yet: farther, the more so the less was gained."""
+def _points(trials: Sequence[Trial], row: int) -> Points:
+    """What trainings say of one row."""
+    return sorted((float(t.multipliers[row]), float(t.measurement.violations[row])) for t in trials)
+
+
+def _is_new(wanted: float, points: Points) -> bool:
+    """Whether a multiplier is at least the smallest stride away from those of trainings."""
+    return all(abs(wanted - tried) > STRIDES[0] * wanted for tried, _ in points)
+
+
+def _onwards(wanted: float, points: Points, inside: float, scale: float) -> float:
+    """Where no training has met the bound yet: farther, the more so the less was gained.
+
+    At least as far as the line through the last two trainings points, within a multiple of the
+    step that the surrogate wants: where a response steepens, the line points much too far. Where
+    it wants no step, ``scale`` says how large multipliers are to be expected.
+    """
+    if len(points) == 1 and wanted <= 0:
+        return max(scale, 1e-4)
     slow = 0
     for (_, before), (_, after) in zip(reversed(points[:-1]), reversed(points[1:]), strict=True):
         if after <= 0.5 * before:
             break
         slow += 1
-    return max(wanted, STRIDES[min(slow, len(STRIDES) - 1)] * points[-1][0], 1e-4)
+    last, short = points[-1]
+    least = last + STRIDES[min(slow, len(STRIDES) - 1)] * max(last, scale)
+    if len(points) > 1:
+        before, more = points[-2]
+        if more > short and np.isfinite(more):
+            line = last + (short + inside) * (last - before) / (more - short)
+            least = max(least, min(line, last + TRUST * max(wanted - last, 0.0)))
+    return max(wanted, least, 1e-4)
 
 
-def _between(wanted: float, points: Points, inside: float) -> float | None:
-    """Where one has: between the first that met it and the last before that did not."""
-    met = next(i for i, (_, violation) in enumerate(points) if not violation > TOLERANCE)
-    (low, short), (high, over) = points[met - 1], points[met]
-    width = high - low
-    if width <= 0.01 * high:
+def _beside_best(points: Points) -> float | None:
+    """Beside the best so far, where trainings beyond it were worse; None where they were not.
+
+    Noise has valleys, and so have rates with predictions in their denominator.
+    """
+    misses = [violation if np.isfinite(violation) else np.inf for _, violation in points]
+    best = int(np.argmin(misses))
+    if not 0 < best < len(points) - 1:
         return None
+    below, here, above = (points[k][0] for k in (best - 1, best, best + 1))
+    other = above if above - here > here - below else below
+    return (here + other) / 2 if abs(other - here) > STRIDES[0] * here else None
+
+
+def _bracket(points: Points) -> tuple[int, int | None]:
+    """The position of the last before the first that meets the bound, and that one's."""
+    met = next((k for k, (_, v) in enumerate(points) if not v > TOLERANCE), None)
+    return (len(points) if met is None else met) - 1, met
+
+
+def _width(points: Points) -> float:
+    """Of the bracket; without end where nothing meets the bound."""
+    low, high = _bracket(points)
+    return np.inf if high is None else points[high][0] - points[low][0]
+
+
+def _between(wanted: float, points: Points, inside: float, *, halve: bool) -> float | None:
+    """Where one has: inside the bracket, in its middle where interpolation creeps."""
+    before, met = _bracket(points)
+    assert met is not None  # one has met it
+    (low, short), (high, over) = points[before], points[met]
+    width = high - low
+    if width <= NARROW * high:
+        return None
+    if halve:
+        return low + width / 2
     if low + 0.05 * width <= wanted <= high - 0.05 * width:
         return wanted
-    over = over if np.isfinite(over) else -short  # undefined: too far
+    over = over if np.isfinite(over) else -short
     return low + min(max((short + inside) / (short - over), 0.1), 0.9) * width

@@ -1,7 +1,8 @@
 """A quick joint model: how likely a row is to be in each group with each label, given X.
 
-It is no part of what is returned: it only says where to look for multipliers. So it is small
-(multinomial logistic regression on a few thousand rows) and asks for nothing but columns.
+It is no part of what is returned: it only says where to look for multipliers. How likely a label
+is, the plain model says; how groups are spread over rows of a label, a small model of its own
+(multinomial logistic regression on a few thousand rows) that asks for nothing but columns.
 """
 
 from __future__ import annotations
@@ -13,27 +14,33 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from omnifair.problem import Array
 from omnifair.training import Setting, Trial
 
 # More rows than this sharpen a guide no further than the first training does.
-ROWS = 5_000
+ROWS = 2_500
 LEVELS = 30
+# Probabilities nearer to 0 and 1 than this are taken as this near.
+SURE = 1e-3
 
 
-def joint_chances(setting: Setting, plain: Trial) -> tuple[Array, NDArray[np.intp]] | None:
-    """``P(atom, label | x)`` of some measured rows (by ``2 * atom + label``), and which rows.
+def joint_chances(
+    setting: Setting, plain: Trial, rows: NDArray[np.intp], margins: Array | None
+) -> Array | None:
+    """``P(atom, label | x)`` of these measured rows, by ``2 * atom + label``.
 
     None where ``X`` cannot be read as numbers.
     """
     fold, problem = setting.folds[0], setting.problem
     random = np.random.RandomState(setting.learner.seed)
-    train = _some(np.flatnonzero(fold.train.weights > 0), random)
+    train = some_rows(np.flatnonzero(fold.train.weights > 0), ROWS, random)
     code = fold.train.code[train]
     if len(np.unique(code)) < 2:
         return None
@@ -46,21 +53,60 @@ def joint_chances(setting: Setting, plain: Trial) -> tuple[Array, NDArray[np.int
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
         model.fit(features.train, code, fold.train.weights[train])
-    rows: list[NDArray[np.intp]] = []
-    parts: list[Array] = []
+    chances = np.zeros((len(problem), 2 * len(problem.structure.member)))
     for part in setting.folds:
-        here = _some(np.arange(len(part.rows)), random, ROWS // len(setting.folds))
-        matrix = features.transform(_safe_indexing(part.X_test, here))
-        chances = np.zeros((len(here), 2 * len(problem.structure.member)))
-        chances[:, model.classes_] = model.predict_proba(matrix)
-        parts.append(chances)
-        rows.append(part.rows[here])
-    return np.vstack(parts), np.concatenate(rows)
+        here = part.rows[np.isin(part.rows, rows)]
+        matrix = features.transform(_safe_indexing(part.X_test, np.searchsorted(part.rows, here)))
+        chances[np.ix_(here, model.classes_)] = model.predict_proba(matrix)
+    chances = chances[rows]
+    if margins is not None:
+        chances = _with_labels(chances, _calibrated(margins, problem.labels, rows))
+    return chances
 
 
-def _some(
-    rows: NDArray[np.intp], random: np.random.RandomState, most: int = ROWS
-) -> NDArray[np.intp]:
+def _calibrated(margins: Array, labels: NDArray[Any], rows: NDArray[np.intp]) -> Array:
+    """The chance of label 1 at each row's margin, whatever the scale of margins."""
+    said = logit(np.clip((margins[rows] + 1) / 2, SURE, 1 - SURE))[:, None]
+    return np.asarray(LogisticRegression(C=1e3).fit(said, labels[rows]).predict_proba(said)[:, 1])
+
+
+def _with_labels(chances: Array, positive: Array) -> Array:
+    """The same chances of atoms within each label, with other chances of the labels."""
+    by_label = chances.reshape(len(chances), -1, 2)
+    total = by_label.sum(axis=1, keepdims=True)
+    wanted = np.column_stack([1 - positive, positive])[:, None, :]
+    scaled = by_label * np.divide(wanted, total, out=np.zeros_like(wanted), where=total > 0)
+    return np.asarray(scaled.reshape(len(chances), -1))
+
+
+def margins_of(setting: Setting, trial: Trial) -> Array | None:
+    """How clearly the trial's models decide each measured row: -1 to 1; None if they hide it."""
+    found = np.zeros(len(setting.problem))
+    for fold, model in zip(setting.folds, trial.models, strict=True):
+        one = _margins(model, fold.X_test, setting.classes.positive)
+        if one is None:
+            return None
+        found[fold.rows] = one
+    return found if np.isfinite(found).all() else None
+
+
+def _margins(model: Any, X: Any, positive: Any) -> Array | None:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return None
+    if len(classes) == 1:
+        return np.full(_num_samples(X), 1.0 if classes[0] == positive else -1.0)
+    if hasattr(model, "predict_proba"):
+        chance = np.asarray(model.predict_proba(X), dtype=float)
+        return np.asarray(2 * chance[:, int(np.flatnonzero(classes == positive)[0])] - 1)
+    if hasattr(model, "decision_function"):
+        clear = np.tanh(np.asarray(model.decision_function(X), dtype=float) / 2)
+        return clear if classes[1] == positive else -clear
+    return None
+
+
+def some_rows(rows: NDArray[np.intp], most: int, random: np.random.RandomState) -> NDArray[np.intp]:
+    """At most so many of the rows, drawn at random."""
     return rows if len(rows) <= most else np.sort(random.choice(rows, most, replace=False))
 
 

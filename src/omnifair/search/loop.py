@@ -8,7 +8,7 @@ cannot train, count or stop anything itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
 from time import monotonic
@@ -64,12 +64,16 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Solution:
-    """What a search found: the best trial (or the closest), and the record of all."""
+    """What a search found: the best trial (or the closest), and the record of all.
+
+    ``trials`` are all of them, without their models and predictions.
+    """
 
     trial: Trial
     status: Status
     records: tuple[dict[str, Any], ...]
     smallest: tuple[Measurement, ...]
+    trials: tuple[Trial, ...]
 
     @property
     def fits(self) -> int:
@@ -99,6 +103,7 @@ def search(
     best: Trial | None = None
     records: list[dict[str, Any]] = []
     nearest: list[Measurement] = []
+    seen: list[Trial] = []
     steps = strategy.steps(trainer.setting)
     ended: Status | None = None
     try:
@@ -117,6 +122,7 @@ def search(
                     left = None if left is None else left - trial.fits
                     best = trial if best is None or _rank(trial) > _rank(best) else best
                     nearest = _nearest(nearest, trial.measurement, problem)
+                    seen.append(_bare(trial))
                     records.append(_record(trial, problem))
                     if watch is not None:
                         watch(trial)
@@ -135,7 +141,7 @@ def search(
         steps.close()
     assert best is not None  # the budget allows for one training, which estimator.py checks
     status = Status.SATISFIED if best.satisfied else ended or Status.INFEASIBLE
-    return Solution(best, status, tuple(_same_keys(records)), tuple(nearest))
+    return Solution(best, status, tuple(_same_keys(records)), tuple(nearest), tuple(seen))
 
 
 def _affordable(batch: list[Proposal], trainer: Trainer, left: int) -> list[Proposal]:
@@ -164,6 +170,13 @@ def _nearest(kept: list[Measurement], new: Measurement, problem: Problem) -> lis
         new if _miss(new, problem, c) < _miss(old, problem, c) else old
         for c, old in enumerate(kept)
     ]
+
+
+def _bare(trial: Trial) -> Trial:
+    """A trial without what takes memory."""
+    measurement = replace(trial.measurement, predictions=trial.measurement.predictions[:0])
+    proposal = replace(trial.proposal, at=None)
+    return replace(trial, measurement=measurement, models=(), proposal=proposal, chances=None)
 
 
 def _miss(measured: Measurement, problem: Problem, constraint: int) -> float:
