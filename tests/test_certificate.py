@@ -406,7 +406,7 @@ def test_who_aims_inside_by_the_margin_is_certified_as_often_as_it_says(constrai
     _, y, people = rows(a=(0, 700), b=(0, 1_300))
     h = bits(rows(a=(round(700 * p[0]), 700), b=(round(1_300 * p[1]), 1_300))[0][:, 0])
     problem = problem_of([constraint], people, y)
-    assert margins(problem, h, 1.0, power=0.8).max() == pytest.approx(found, rel=0.05)
+    assert margins(problem, h, 1.0, power=0.8).max() == pytest.approx(found, rel=0.1)
     # Rates just at the target: how often are they certified?
     inside = {
         "gap": (0.3 + 0.1 - found, 0.3),

@@ -454,6 +454,8 @@ def test_meeting_the_constraints_late_in_the_budget_counts_as_met():
         (Status.BUDGET, "budget of trainings or of time ended"),
         (Status.INTERRUPTED, "interrupted"),
         (Status.UNCONSTRAINED, "no constraints"),
+        (Status.CERTIFIED, "shown to hold"),
+        (Status.UNCERTIFIED, "could not be shown"),
     ],
 )
 def test_a_status_is_text_and_has_a_sentence(status, words):
@@ -465,6 +467,8 @@ def test_a_status_is_text_and_has_a_sentence(status, words):
         "budget",
         "interrupted",
         "unconstrained",
+        "certified",
+        "uncertified",
     }
 
 

@@ -228,7 +228,7 @@ def certify(
     given = as_given(X, labels, sensitive_features, sample_weight, classes)
     refuse_seen(getattr(model, "fingerprint_", None), X, given.bits)
     problem = bind(bound, accuracy, given.frame, given.bits, given.weights, "the rows to certify")
-    refuse_missing(getattr(model, "groups_", ()), problem)
+    refuse_missing(_known_groups(model), problem)
     return certify_predictions(problem, classes.bits(predicted), 1 - error, max_weight=max_weight)
 
 
@@ -383,6 +383,12 @@ def groups_of(problem: Problem) -> tuple[tuple[Grouping, Hashable], ...]:
     return tuple((g.grouping, g.key) for g in problem.structure.groups if g.grouping is not None)
 
 
+def _known_groups(model: Any) -> list[tuple[Grouping, Hashable]]:
+    """What a model of ours says it was fitted on; others may have groups_ of another kind."""
+    known = getattr(model, "groups_", ())
+    return [g for g in known if isinstance(g, tuple)] if isinstance(known, tuple) else []
+
+
 def refuse_missing(known: Iterable[tuple[Grouping, Hashable]], problem: Problem) -> None:
     """Refuse rows that lack a group which the model was fitted on."""
     here = set(groups_of(problem))
@@ -487,7 +493,7 @@ def margins(
     places = np.flatnonzero(~np.array(free, dtype=bool))
     found[np.array(free, dtype=bool)] = 0.0
     for k, row in zip(places, rows_of(problem, rates), strict=True):
-        margin = row.margin(error, power)
+        margin = row.margin(error, power, exact=False)
         found[k] = margin if math.isfinite(margin) else np.nan
     return found
 

@@ -13,7 +13,7 @@
     │   └── CertificateError    nothing valid can be said about unseen data from these
     ├── LearnerError            an estimator or parameter that cannot be used as asked
     ├── TrainingError           the estimator failed in one training (the original is chained)
-    ├── InfeasibleError         the search ended without meeting the constraints
+    ├── InfeasibleError         the constraints were not met, or not shown to hold
     └── DatasetError            a data set that cannot be had or is damaged
 
     OmnifairWarning
@@ -77,7 +77,7 @@ class TrainingError(OmnifairError, RuntimeError, ValueError, TypeError):
 
 
 class InfeasibleError(OmnifairError, RuntimeError):
-    """The search ended without meeting the constraints.
+    """The search ended without meeting the constraints, or they could not be certified.
 
     Attributes
     ----------
@@ -95,6 +95,8 @@ class InfeasibleError(OmnifairError, RuntimeError):
         Which constraints were never met, or never together; ``print`` it.
     status
         Why the search ended.
+    certificate
+        With ``confidence``: what the rows set aside show of the model, and why it is not enough.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class InfeasibleError(OmnifairError, RuntimeError):
         binding: tuple[str, ...] = (),
         diagnosis: Any = None,
         status: str | None = None,
+        certificate: Any = None,
     ) -> None:
         super().__init__(message)
         self.model = model
@@ -117,6 +120,7 @@ class InfeasibleError(OmnifairError, RuntimeError):
         self.binding = binding
         self.diagnosis = diagnosis
         self.status = status
+        self.certificate = certificate
 
 
 class DatasetError(OmnifairError, OSError):

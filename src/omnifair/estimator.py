@@ -17,6 +17,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from omnifair.certificate import Certificate, checked_confidence, groups_of
+from omnifair.confidence import Aside, Kept, certified, set_aside
 from omnifair.constraints import as_constraints
 from omnifair.errors import (
     InfeasibleError,
@@ -24,9 +26,9 @@ from omnifair.errors import (
     LabelError,
     LearnerError,
 )
+from omnifair.fingerprint import fingerprint_if_any
 from omnifair.inputs import (
     Classes,
-    Given,
     as_classes,
     as_given,
     checked_labels,
@@ -39,9 +41,16 @@ from omnifair.problem import TOLERANCE, Problem, bind, bind_like, check_objectiv
 from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
-from omnifair.search import GuidedSearch, Solution, Status, search
-from omnifair.training import Fold, Setting, Trainer
-from omnifair.validation import TRAIN, ValidationSet, as_validation, folds, holdout
+from omnifair.search import GuidedSearch, Status, search
+from omnifair.training import Fold, Setting, Trainer, Trial
+from omnifair.validation import (
+    TRAIN,
+    ValidationSet,
+    as_certification,
+    as_validation,
+    folds,
+    holdout,
+)
 
 
 def _estimator_has(method: str) -> Any:
@@ -82,6 +91,16 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Train once more with the chosen multipliers on all rows given to ``fit``. The measures of
         the report then belong to the model before. (With folds this is always done, as there is
         no other model to return.)
+    confidence
+        Between 0.5 and 1, such as 0.95: the constraints have to hold for people who were not
+        seen. Rows are set aside, the search aims inside the bounds, and a model is kept only
+        with a :class:`Certificate` on those rows. That it says *holds* where a constraint does
+        not hold in the population has a chance of at most ``1 - confidence``, the choice of the
+        model included. (``docs/certificates.md``.)
+    certification
+        With ``confidence``: the share of the rows to certify on, drawn without regard to groups
+        and labels; or rows of its own, as for ``validation``, which are drawn like the people
+        whom the model will judge.
     on_infeasible
         ``"raise"`` an :class:`InfeasibleError`, or return the ``"closest"`` model with a warning.
     weighting
@@ -123,6 +142,11 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A record of every training: a list of flat dicts, as ``pandas.DataFrame`` takes it.
     status_
         How the search ended: a :class:`Status`.
+    certificate_
+        With ``confidence``: the :class:`Certificate` of the fitted model; else None.
+    groups_, fingerprint_
+        The groups and (hashes of) the rows given to ``fit``, for :func:`certify` to ask that
+        all groups are there and to refuse rows that are not new.
 
     Examples
     --------
@@ -142,6 +166,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         strategy: Any = None,
         validation: Any = 0.25,
         refit: bool = False,
+        confidence: float | None = None,
+        certification: Any = 0.25,
         on_infeasible: str = "raise",
         weighting: str = "sample_weight",
         max_trainings: int | None = None,
@@ -160,6 +186,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.strategy = strategy
         self.validation = validation
         self.refit = refit
+        self.confidence = confidence
+        self.certification = certification
         self.on_infeasible = on_infeasible
         self.weighting = weighting
         self.max_trainings = max_trainings
@@ -197,6 +225,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise LearnerError(
                 f"on_infeasible must be 'raise' or 'closest', got {self.on_infeasible!r}."
             )
+        confidence = None if self.confidence is None else checked_confidence(self.confidence)
+        certification = None if confidence is None else as_certification(self.certification)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
         (X,) = indexable(X)
@@ -213,13 +243,29 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
         given = as_given(X, labels, sensitive_features, sample_weight, classes)
         problem = bind(constraints, objective, given.frame, given.bits, given.weights)
-        parts, measured = self._parts(given, problem, classes, random)
+        self.groups_, self.fingerprint_ = groups_of(problem), fingerprint_if_any(X, given.bits)
+        aside: Aside | None = None
+        if confidence is not None and certification is not None:
+            X, problem, aside = set_aside(
+                given, problem, certification, confidence, classes, random
+            )
+        parts, measured = self._parts(X, problem, classes, random)
+        if aside is not None and isinstance(as_validation(self.validation), ValidationSet):
+            aside.refuse_if_seen(parts[0].X_test, measured.labels)
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
-        refit = bool(self.refit) or len(parts) > 1
-        fits = self._max_fits(trainer.fits_per_trial, refit)
+        return self._keep(self._search(trainer, X, problem, aside), trainer)
+
+    def _search(self, trainer: Trainer, X: Any, problem: Problem, aside: Aside | None) -> Kept:
+        """Search, refit on ``X`` where that is asked for, certify where rows were set aside."""
+        strategy, parts = self.strategy, trainer.setting.folds
+        strategy = GuidedSearch() if strategy is None else strategy
+        cautious = None if aside is None else aside.cautious(strategy, trainer.setting.problem)
+        refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
+        fits = self._max_fits(trainer.fits_per_trial, refits)
+        structure = problem.structure
         progress = Progress(
-            {str(c.measure): f"{c.sense} {c.bound:g}" for c in constraints},
-            str(objective),
+            {str(c.measure): f"{c.sense} {c.bound:g}" for c in structure.constraints},
+            str(structure.objective),
             fits,
             int(self.verbose),
         )
@@ -231,15 +277,23 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         try:
             solution = search(
-                GuidedSearch() if self.strategy is None else self.strategy,
+                cautious or strategy,
                 trainer,
                 fits,
                 notify,
                 self._max_seconds(),
+                cautious.watch if cautious else None,
             )
         finally:
             progress.close()
-        return self._keep(solution, trainer, X, problem, refit=refit)
+
+        def refit(trial: Trial) -> Any:
+            return trainer.refit(trial, X, problem)
+
+        if aside is not None and cautious is not None:
+            return certified(solution, cautious.path(), aside, refit if refits else None)
+        model = refit(solution.trial) if refits else solution.trial.models[0]
+        return Kept(solution, model, refits)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
         """No constraints: the estimator as it is, with its own errors."""
@@ -252,6 +306,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.multipliers_: dict[str, float] = {}
         self.trials_: list[dict[str, Any]] = [{"training": 0, "fits": 1, "satisfied": True}]
         self.status_ = Status.UNCONSTRAINED
+        self.certificate_: Certificate | None = None
+        positive = self.classes_[-1] if self.pos_label is None else self.pos_label
+        self.groups_, self.fingerprint_ = (), fingerprint_if_any(X, labels == positive)
         self.report_ = plain_report(
             estimator=type(self.estimator).__name__, positive=repr(plain(self.classes_[-1]))
         )
@@ -259,13 +316,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _parts(
         self,
-        given: Given,
+        X: Any,
         problem: Problem,
         classes: Classes,
         random: np.random.RandomState,
     ) -> tuple[list[Fold], Problem]:
         """What is trained on and what is measured, both checked to hold every group."""
-        X = given.X
         kind = as_validation(self.validation)
         if isinstance(kind, ValidationSet):
             train = _part(problem, None, "the training part")
@@ -300,16 +356,16 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             for number, (rows, held) in enumerate(folds(problem.code, kind, random), 1)
         ], measured
 
-    def _max_fits(self, fits_per_trial: int, refit: bool) -> int | None:
+    def _max_fits(self, fits_per_trial: int, refits: int) -> int | None:
         if self.max_trainings is None:
             return None
-        least = fits_per_trial + refit
+        least = fits_per_trial + refits
         if isinstance(self.max_trainings, bool) or not self.max_trainings >= least:
             raise LearnerError(
                 f"max_trainings={self.max_trainings!r}: one trial with these settings takes "
                 f"{least} trainings; allow for that many at least."
             )
-        return int(self.max_trainings) - refit
+        return int(self.max_trainings) - refits
 
     def _max_seconds(self) -> float | None:
         if self.time_budget is None:
@@ -320,26 +376,25 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return float(self.time_budget)
 
-    def _keep(
-        self, solution: Solution, trainer: Trainer, X: Any, problem: Problem, *, refit: bool
-    ) -> Self:
+    def _keep(self, kept: Kept, trainer: Trainer) -> Self:
         """The fitted attributes; or the error that says why there is no model."""
+        solution, certificate = kept.solution, kept.certificate
         trial, measured = solution.trial, trainer.setting.problem
-        failed = solution.status is not Status.SATISFIED
+        failed = solution.status not in (Status.SATISFIED, Status.CERTIFIED)
         whose = "the measures are of the returned model"
-        model = trial.models[0]
-        if refit:
-            model = trainer.refit(trial, X, problem)
-            whose = "the returned model was trained on all rows, the measures are of " + (
+        if kept.refits:
+            rows = "all rows" if certificate is None else "all rows but those to certify on"
+            whose = f"the returned model was trained on {rows}, the measures are of " + (
                 "the models of the folds" if len(trial.models) > 1 else "the model before that"
             )
         report = make_report(
             solution,
             measured,
             estimator=type(self.estimator).__name__,
-            trainings=solution.fits + refit,
+            trainings=solution.fits + kept.refits,
             measured_model=whose,
             positive=repr(plain(trainer.setting.classes.positive)),
+            certificate=certificate,
         )
         multipliers = {
             measured.structure.row_labels[k]: float(trial.multipliers[k])
@@ -351,7 +406,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 worst = np.argsort(-trial.measurement.violations, kind="stable")
                 raise InfeasibleError(
                     message,
-                    model=model,
+                    model=kept.model,
                     multipliers=multipliers,
                     measures={a.constraint: a.reached for a in report.asked},
                     smallest={a.constraint: a.smallest for a in report.asked},
@@ -362,13 +417,15 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     ),
                     diagnosis=report.diagnosis,
                     status=str(solution.status),
+                    certificate=certificate,
                 )
             warnings.warn(message, InfeasibleWarning, stacklevel=3)
-        self.estimator_ = model
+        self.estimator_ = kept.model
         self.multipliers_ = multipliers
         self.trials_ = list(solution.records)
         self.status_ = solution.status
         self.report_ = report
+        self.certificate_ = certificate
         return self
 
     # -- using ---------------------------------------------------------------------------------

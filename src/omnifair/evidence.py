@@ -18,6 +18,7 @@ from omnifair.errors import CertificateError
 from omnifair.intervals import (
     Pair,
     Tails,
+    approximate_upper,
     difference_upper,
     evidence,
     lower_bound,
@@ -317,16 +318,27 @@ class Row:
             reach = z * 1.2 * sum(parts) if len(parts) > 1 else reach
         return ((reach + float(ndtri(power)) * self.spread()) / away) ** 2
 
-    def margin(self, error: float, power: float) -> float:
-        """How far inside the linear row one must aim, that it is likely to be shown to hold."""
+    def margin(self, error: float, power: float, *, exact: bool = True) -> float:
+        """How far inside the linear row one must aim, that it is likely to be shown to hold.
+
+        ``exact=False`` asks Newcombe's limit in place of the exact test, which is near it and
+        takes longer.
+        """
         kind, sense = self.constraint.measure.kind, self.constraint.sense
         if not all(rate.defined for rate in self.rates):
             return math.inf
+        found = self.pair()
+        if found is not None and not exact:
+            pair, size = found
+            seen = self.factors[0] * pair.hits_a / pair.count_a - pair.hits_b / pair.count_b
+            near = approximate_upper(
+                pair.hits_a, pair.hits_b, pair, self.factors[0], -float(ndtri(error))
+            )
+            return size * (float(near) - seen) + float(ndtri(power)) * self.spread()
         start = -math.inf if sense == "<=" else math.inf
         bound = self.bound(error, start)
         if kind == RATIO:
             assert self.other is not None  # a ratio is of two
-            found = self.pair()
             if found is not None and self.rate.value > 0:
                 # As sharp as it would be if the limit were here.
                 bound = quotient_lower(found[0], error, self.other.value / self.rate.value)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnifair.errors import CertificateError
+from omnifair.errors import CertificateError, DataError
 from omnifair.frames import Frame
 
 Bits = NDArray[np.int8]
@@ -41,6 +41,14 @@ def fingerprint(X: Any, bits: Bits) -> Fingerprint:
     kept = distinct[:_KEPT]
     limit = int(kept[-1]) if len(kept) < len(distinct) else 2**64 - 1
     return Fingerprint(kept, limit, repeated, len(found))
+
+
+def fingerprint_if_any(X: Any, bits: Bits) -> Fingerprint | None:
+    """The same; None for rows of a kind that only the learner knows how to read."""
+    try:
+        return fingerprint(X, bits)
+    except (DataError, TypeError, ValueError):
+        return None
 
 
 def row_hashes(X: Any, bits: Bits) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from omnifair.certificate import Certificate
 from omnifair.diagnosis import Diagnosis, behind, diagnose, too_little_data
 from omnifair.problem import Problem
 from omnifair.search.loop import Solution, Status
@@ -56,6 +57,7 @@ class Report:
     positive: str
     diagnosis: Diagnosis | None = None
     notes: tuple[str, ...] = ()
+    certificate: Certificate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -65,6 +67,7 @@ class Report:
         out["rates"] = [{k: getattr(r, k) for k in r.__dataclass_fields__} for r in self.rates]
         out["diagnosis"] = None if self.diagnosis is None else asdict(self.diagnosis)
         out["notes"] = list(self.notes)
+        out["certificate"] = None if self.certificate is None else self.certificate.to_dict()
         return out
 
     def __str__(self) -> str:
@@ -100,6 +103,7 @@ class Report:
                 ),
             ]
         lines += ["", *(f"  note: {note}" for note in self.notes)] if self.notes else []
+        lines += ["", str(self.certificate)] if self.certificate is not None else []
         return "\n".join(lines)
 
 
@@ -119,6 +123,7 @@ def make_report(
     trainings: int,
     measured_model: str,
     positive: str,
+    certificate: Certificate | None = None,
 ) -> Report:
     """What a search found, as a report."""
     structure, measured = problem.structure, solution.trial.measurement
@@ -161,6 +166,7 @@ def make_report(
         if solution.trial.satisfied
         else diagnose(problem, solution.trials, solution.trial),
         notes=tuple(_notes(solution, problem)),
+        certificate=certificate,
     )
 
 
@@ -206,6 +212,8 @@ def _where(report: Report, asked: Asked) -> str:
 def explain(report: Report, problem: Problem, solution: Solution) -> str:
     """Why the constraints were not met, and the ways out."""
     lines = [report.status.message]
+    if report.certificate is not None:
+        lines += _unproven(report.certificate)
     for asked in report.asked:
         verdict = "met" if asked.met else "NOT met"
         lines.append(
@@ -213,7 +221,7 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
             f"{asked.smallest:.4f} at best{_where(report, asked)}"
         )
     violations = solution.trial.measurement.violations
-    if np.isfinite(violations).any():
+    if np.isfinite(violations).any() and not solution.trial.satisfied:
         k = int(np.nanargmax(violations))
         lines.append(f"  The row that binds: {problem.structure.row_labels[k]}.")
     if report.diagnosis is not None:
@@ -224,8 +232,27 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
         lines.append(
             f"  No training changed any rate: does {report.estimator} really use sample_weight?"
         )
+    more = "" if report.certificate is None else " (or a larger share to certify on)"
     lines.append(
-        "  Ways out: a looser bound, more data, a more flexible estimator, more trainings "
+        f"  Ways out: a looser bound, more data{more}, a more flexible estimator, more trainings "
         "(max_trainings), or on_infeasible='closest' to take the closest model with a warning."
     )
     return "\n".join(lines)
+
+
+def _unproven(certificate: Certificate) -> list[str]:
+    """What a certificate says against a model."""
+    lines = [
+        f"  On the {certificate.rows:,} rows set aside to certify on, at confidence "
+        f"{certificate.confidence:g}:"
+    ]
+    for claim in certificate.claims:
+        side = "at most" if claim.sense == "<=" else "at least"
+        shown = (
+            f", {side} {claim.bound:.4f} in the population" if claim.bound == claim.bound else ""
+        )
+        why = f" ({claim.why})" if claim.why else ""
+        lines.append(
+            f"    {claim.constraint}: {claim.verdict}; {claim.estimate:.4f} here{shown}{why}"
+        )
+    return lines

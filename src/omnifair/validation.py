@@ -1,7 +1,7 @@
-"""Which rows are trained on and which are measured: what ``validation=`` means.
+"""Which rows are trained on, measured, or set aside: what ``validation=`` means.
 
 Rows are split at random within each group and label, so that a small group stands on both sides
-as far as it can.
+as far as it can; those to certify on are drawn without regard to either.
 """
 
 from __future__ import annotations
@@ -44,6 +44,29 @@ def as_validation(value: Any) -> float | int | str | ValidationSet:
         f"validation={value!r}: pass a fraction such as 0.25, a number of folds such as 5, "
         "'train', or a validation set (X, y, sensitive_features)."
     )
+
+
+def as_certification(value: Any) -> float | ValidationSet:
+    """What a user passes as ``certification``, checked."""
+    try:
+        kind = as_validation(value)
+    except LearnerError:
+        kind = TRAIN
+    if isinstance(kind, (float, ValidationSet)):
+        return kind
+    raise LearnerError(
+        f"certification={value!r}: pass a fraction such as 0.25, or a set of rows of its own "
+        "(X, y, sensitive_features)."
+    )
+
+
+def part_off(
+    n: int, fraction: float, random: np.random.RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to go on with and rows set aside: a share of all, drawn without regard to anything."""
+    held = np.zeros(n, dtype=bool)
+    held[random.permutation(n)[: round(n * fraction)]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def holdout(

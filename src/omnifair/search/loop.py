@@ -30,6 +30,8 @@ class Status(StrEnum):
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
     UNCONSTRAINED = "unconstrained"
+    CERTIFIED = "certified"
+    UNCERTIFIED = "uncertified"
 
     @property
     def message(self) -> str:
@@ -43,6 +45,8 @@ _MESSAGES = {
     Status.BUDGET: "The budget of trainings or of time ended before the constraints were met.",
     Status.INTERRUPTED: "The search was interrupted before the constraints were met.",
     Status.UNCONSTRAINED: "There were no constraints: this is the plain estimator.",
+    Status.CERTIFIED: "The constraints are shown to hold for the population.",
+    Status.UNCERTIFIED: "The constraints could not be shown to hold for the population.",
 }
 
 
@@ -83,11 +87,12 @@ def search(
     max_fits: int | None,
     notify: Callable[[dict[str, Any]], None],
     max_seconds: float | None = None,
+    watch: Callable[[Trial], None] | None = None,
 ) -> Solution:
     """Run a strategy within a budget of fits of the learner and of time.
 
     Returns the most accurate trial that meets every constraint, or else the closest one. An
-    interrupt (Ctrl-C) ends the search with what was found so far.
+    interrupt (Ctrl-C) ends the search with what was found so far. ``watch`` is shown each trial.
     """
     started = monotonic()
     problem = trainer.setting.problem
@@ -119,6 +124,8 @@ def search(
                     nearest = _nearest(nearest, trial.measurement, problem)
                     seen.append(_bare(trial))
                     records.append(_record(trial, problem))
+                    if watch is not None:
+                        watch(trial)
                     notify(records[-1])
                     trials.append(trial)
             if ended is None:

@@ -50,8 +50,14 @@ class PlugIn:
         surrogate = Surrogate.of(problem, plain.chances[rows], rows)
         if surrogate is None:
             return
-        # Trying costs nothing, so it goes on for longer and uses the bounds to the full.
+        # Trying costs nothing, so it goes on for longer and uses the bounds to the full. (What is
+        # at stake is told in units of ``worth``, which therefore is not quite nothing.)
         search = GuidedSearch(
-            slack=0.01, resolution=0.0, worth=0.0, polish=self.tries // 3, patience=self.tries // 3
+            slack=0.01,
+            resolution=0.0,
+            worth=1e-9,
+            polish=self.tries // 3,
+            patience=self.tries // 3,
+            enough=self.tries,
         )
         yield from search.pursue(Guide.of(surrogate, plain), kind)
