@@ -21,6 +21,8 @@ EDGE = 2e-3
 PRICE = 0.02
 # How near to where a row is aimed is near enough, as a share of how far inside that is.
 CLOSE = 0.1
+# A multiplier below this share of the objective's range does nothing.
+IDLE = 1e-3
 
 # The margins of a trial's model on the surrogate's rows, between -1 and 1; None where it has none.
 Margins = Callable[[Trial], Array | None]
@@ -243,4 +245,5 @@ class Guide:
                 damping = max(damping / 5, 1e-9)
             else:
                 damping *= 8
-        return multipliers(np.where(binds, signed, 0.0))
+        idle = ~binds & (np.abs(signed) <= IDLE * scale)
+        return multipliers(np.where(idle, 0.0, signed))

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from omnifair.problem import Array
+from omnifair.problem import Array, Problem
 from omnifair.training import Setting, Trial
 
 # More rows than this sharpen a guide no further than the first training does.
@@ -52,7 +52,7 @@ def joint_chances(
         # A guide that has not converged still guides, and so does one of many groups, few rows.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-        model.fit(features.train, code, fold.train.weights[train])
+        model.fit(features.train, code, _averaging_one(fold.train.weights[train]))
     chances = np.zeros((len(problem), 2 * len(problem.structure.member)))
     for part in setting.folds:
         here = part.rows[np.isin(part.rows, rows)]
@@ -60,14 +60,21 @@ def joint_chances(
         chances[np.ix_(here, model.classes_)] = model.predict_proba(matrix)
     chances = chances[rows]
     if margins is not None:
-        chances = _with_labels(chances, _calibrated(margins, problem.labels, rows))
+        chances = _with_labels(chances, _calibrated(problem, margins, rows))
     return chances
 
 
-def _calibrated(margins: Array, labels: NDArray[Any], rows: NDArray[np.intp]) -> Array:
+def _calibrated(problem: Problem, margins: Array, rows: NDArray[np.intp]) -> Array:
     """The chance of label 1 at each row's margin, whatever the scale of margins."""
     said = logit(np.clip((margins[rows] + 1) / 2, SURE, 1 - SURE))[:, None]
-    return np.asarray(LogisticRegression(C=1e3).fit(said, labels[rows]).predict_proba(said)[:, 1])
+    labels, weights = problem.labels[rows], _averaging_one(problem.weights[rows])
+    model = LogisticRegression(C=1e3).fit(said, labels, weights)
+    return np.asarray(model.predict_proba(said)[:, 1])
+
+
+def _averaging_one(weights: Array) -> Array:
+    """Weights whose unit does not matter: what is learned is the same for 1 and 1000 each."""
+    return np.asarray(weights / weights[weights > 0].mean())
 
 
 def _with_labels(chances: Array, positive: Array) -> Array:
