@@ -106,12 +106,13 @@ class GuidedSearch:
     def _guide(setting: Setting, plain: Trial) -> Guide | None:
         """A guide that asks models how clearly they decide; None where there can be none."""
         random = np.random.RandomState(setting.learner.seed)
-        rows = some_rows(np.arange(len(setting.problem)), ROWS, random)
+        rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
+        first = margins_of(setting, plain, rows)
 
         def margins(trial: Trial) -> Array | None:
-            return margins_of(setting, trial)
+            return first if trial is plain else margins_of(setting, trial, rows)
 
-        chances = joint_chances(setting, plain, rows, margins(plain))
+        chances = joint_chances(setting, plain, rows, first)
         surrogate = None if chances is None else Surrogate.of(setting.problem, chances, rows)
         return None if surrogate is None else Guide.of(surrogate, plain, margins)
 

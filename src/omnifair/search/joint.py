@@ -36,7 +36,7 @@ def joint_chances(
 ) -> Array | None:
     """``P(atom, label | x)`` of these measured rows, by ``2 * atom + label``.
 
-    None where ``X`` cannot be read as numbers.
+    ``margins`` are the plain model's on them. None where ``X`` cannot be read as numbers.
     """
     fold, problem = setting.folds[0], setting.problem
     random = np.random.RandomState(setting.learner.seed)
@@ -66,7 +66,7 @@ def joint_chances(
 
 def _calibrated(problem: Problem, margins: Array, rows: NDArray[np.intp]) -> Array:
     """The chance of label 1 at each row's margin, whatever the scale of margins."""
-    said = logit(np.clip((margins[rows] + 1) / 2, SURE, 1 - SURE))[:, None]
+    said = logit(np.clip((margins + 1) / 2, SURE, 1 - SURE))[:, None]
     labels, weights = problem.labels[rows], _averaging_one(problem.weights[rows])
     model = LogisticRegression(C=1e3).fit(said, labels, weights)
     return np.asarray(model.predict_proba(said)[:, 1])
@@ -86,14 +86,16 @@ def _with_labels(chances: Array, positive: Array) -> Array:
     return np.asarray(scaled.reshape(len(chances), -1))
 
 
-def margins_of(setting: Setting, trial: Trial) -> Array | None:
-    """How clearly the trial's models decide each measured row: -1 to 1; None if they hide it."""
-    found = np.zeros(len(setting.problem))
+def margins_of(setting: Setting, trial: Trial, rows: NDArray[np.intp]) -> Array | None:
+    """How clearly the trial's models decide these measured rows: -1 to 1; None if they hide it."""
+    found = np.zeros(len(rows))
     for fold, model in zip(setting.folds, trial.models, strict=True):
-        one = _margins(model, fold.X_test, setting.classes.positive)
+        here = np.isin(rows, fold.rows)
+        places = np.searchsorted(fold.rows, rows[here])
+        one = _margins(model, _safe_indexing(fold.X_test, places), setting.classes.positive)
         if one is None:
             return None
-        found[fold.rows] = one
+        found[here] = one
     return found if np.isfinite(found).all() else None
 
 

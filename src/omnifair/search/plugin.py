@@ -9,6 +9,7 @@ import numpy as np
 from omnifair.problem import Problem
 from omnifair.search.guide import Guide
 from omnifair.search.guided import GuidedSearch
+from omnifair.search.joint import some_rows
 from omnifair.search.loop import Steps
 from omnifair.search.surrogate import Surrogate
 from omnifair.training import Proposal, Setting
@@ -46,7 +47,7 @@ class PlugIn:
         if plain.satisfied or plain.chances is None:
             return
         random = np.random.RandomState(setting.learner.seed)
-        rows = np.sort(random.permutation(len(problem))[:ROWS])
+        rows = some_rows(np.flatnonzero(problem.weights > 0), ROWS, random)
         surrogate = Surrogate.of(problem, plain.chances[rows], rows)
         if surrogate is None:
             return

@@ -99,7 +99,7 @@ class Learned:
 class Surrogate:
     """Chances of (atom, label) for some rows, standing for all rows of a problem.
 
-    ``rows`` are their positions in the problem; each row of ``chances`` sums to 1.
+    ``rows`` are their positions there, none of weight 0. Each row of ``chances`` sums to 1.
     """
 
     problem: Problem
@@ -112,8 +112,7 @@ class Surrogate:
         """The surrogate of these rows; None where rates are not of cells."""
         if any(isinstance(m.rate, Coefficients) for m in problem.structure.metrics):
             return None
-        kept = problem.weights[rows] > 0
-        return cls(problem, chances[kept], rows[kept])
+        return cls(problem, chances, rows)
 
     # -- learning from models ----------------------------------------------------------------------
 
@@ -130,14 +129,14 @@ class Surrogate:
     ) -> tuple[Surrogate, NDArray[np.bool_]]:
         """The surrogate that also knows a model, and which of the models before it are kept.
 
-        ``cells`` are those that its weights were taken at, ``decisions`` and ``margins`` (between
-        -1 and 1, or None) are its own, on all rows of the problem.
+        ``cells`` are those that its weights were taken at; ``decisions`` are its own on all rows
+        of the problem, ``margins`` (between -1 and 1, or None) those on the surrogate's rows.
         """
         gains = self._gains(multipliers, self._line(cells))
         expected, size = self.chances @ gains, self.chances @ np.abs(gains)
         positive = decisions[self.rows] == 1
         # Of decisions alone only the sign is known: the chances have to do for the rest.
-        score = np.abs(expected) if margins is None else margins[self.rows] * size
+        score = np.abs(expected) if margins is None else margins * size
         if margins is None:
             score = np.where(positive, score, -score)
         score = np.where((score > 0) == positive, score, np.where(positive, HAIR, -HAIR) * size)
