@@ -223,8 +223,12 @@ def test_a_miss_that_may_be_chance_is_told():
 
 RANDOM = np.random.RandomState(0)
 X = np.column_stack([LABELS + 0.7 * RANDOM.normal(size=200), RANDOM.normal(size=200)])
-# Who is selected as often as others cannot also be overlooked as often: see the base rates.
-IMPOSSIBLE = [gap(rate, by="sex") <= 0.01 for rate in (selection_rate, false_negative_rate)]
+# Who is selected as often as others cannot also be overlooked as often: see the base rates. (Unless
+# all are, or nobody is; then many are judged wrongly.)
+IMPOSSIBLE = [
+    *(gap(rate, by="sex") <= 0.01 for rate in (selection_rate, false_negative_rate)),
+    overall(accuracy) >= 0.75,
+]
 
 
 def fair(**parameters):
@@ -249,8 +253,9 @@ def test_the_error_and_the_report_carry_the_same_diagnosis():
     closest = model.trials_[told["closest"]]
     assert closest["worst_violation"] == min(t["worst_violation"] for t in model.trials_)
     for nearest in told["nearest"]:
-        measure = nearest["constraint"].split(" <= ")[0]
-        assert nearest["value"] == min(trial[measure] for trial in model.trials_)
+        measure = nearest["constraint"].replace(">=", "<=").split(" <= ")[0]
+        best = max if " >= " in nearest["constraint"] else min
+        assert nearest["value"] == best(trial[measure] for trial in model.trials_)
         assert model.trials_[nearest["training"]][measure] == nearest["value"]
 
 
