@@ -24,10 +24,12 @@ def todo(
     folder: Path | None = None,
     methods: tuple[str, ...] = (),
     seeds: int | None = None,
+    whose: str | None = None,
 ) -> list[Cell]:
     """The cells of an experiment that are not stored.
 
-    Of these methods only, if any are named, and of the first ``seeds`` splits only.
+    Of these methods only, if any are named, of the first ``seeds`` splits only, and of those
+    that measure omnifair (``whose="ours"``) or another project (``"peers"``) only.
     """
     from benchmarks.experiments import EXPERIMENTS
 
@@ -39,6 +41,7 @@ def todo(
         if store.key(cell) not in done
         and (not methods or cell.get("method") in methods)
         and (seeds is None or cell["seed"] in form.seeds[:seeds])
+        and (whose is None or machine.is_ours(cell) == (whose == "ours"))
     ]
 
 
@@ -71,6 +74,7 @@ def run(
     minutes: float | None = None,
     methods: tuple[str, ...] = (),
     seeds: int | None = None,
+    whose: str | None = None,
     quiet: bool = False,
 ) -> int:
     """Run what is missing; returns how many cells were finished.
@@ -82,7 +86,7 @@ def run(
     end = None if minutes is None else time.monotonic() + 60 * minutes
     finished = 0
     for number in numbers:
-        cells = todo(number, form, folder, methods, seeds)
+        cells = todo(number, form, folder, methods, seeds, whose)
         path = store.path_of(form.name, number, folder)
         total = len(cells)
         if not quiet:
@@ -97,6 +101,7 @@ def run(
                 "limit": form.limit,
                 "max_rows": form.max_rows,
                 "source": machine.commit(),
+                "measured": machine.measured(cell),
             }
             store.append(path, record)
             finished += 1

@@ -17,6 +17,7 @@ from benchmarks.tables import by, figure, mean, reasons, se, style, table
 NUMBER = 3
 TITLE = "Accuracy against fairness over the whole range of eps"
 EPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2)
+MEDIUM_EPS = (0.01, 0.03, 0.06, 0.12)
 QUICK_EPS = (0.01, 0.03, 0.1)
 PANELS = (
     ("adult", "LR", "SP"),
@@ -51,13 +52,13 @@ def cells(form: Form) -> list[Cell]:
     return [
         {"dataset": d, "learner": learner, "metric": metric, "method": method, "seed": seed}
         for seed in form.seeds
-        for d, learner, metric in (QUICK_PANELS if form.quick else PANELS)
+        for d, learner, metric in (QUICK_PANELS if form.few else PANELS)
         for method in METHODS
     ]
 
 
 def run(cell: Cell, form: Form) -> dict[str, Any]:
-    values = QUICK_EPS if form.quick else EPS
+    values = QUICK_EPS if form.few else MEDIUM_EPS if form.short else EPS
     goals = [Goal(((cell["metric"], eps),)) for eps in values]
     task, test = task_for(cell, goals[0], form)
     return points(method_of(cell), replace(task, limit=SHARE * task.limit), test, goals)

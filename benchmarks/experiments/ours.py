@@ -40,12 +40,12 @@ def cells(form: Form) -> list[Cell]:
     cases: list[Cell] = [{"case": case, "seed": seed} for seed in form.seeds for case in CASES]
     if form.name == "smoke":
         return cases
-    sizes = SIZES[:1] if form.quick else SIZES
-    learners = ("LR",) if form.quick else ("LR", "LightGBM")
+    sizes = SIZES[:1] if form.few else SIZES
+    learners = ("LR",) if form.few else ("LR", "LightGBM")
     return cases + [
         {"case": "scale", "dataset": dataset, "learner": learner, "size": size, "seed": seed}
         for seed in form.seeds[:3]
-        for dataset in (("acs_income",) if form.quick else SCALE)
+        for dataset in (("acs_income",) if form.few else SCALE)
         for learner in learners
         for size in sizes
     ]

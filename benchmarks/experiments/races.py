@@ -27,7 +27,7 @@ def cells(form: Form) -> list[Cell]:
 
 
 def run(cell: Cell, form: Form) -> dict[str, Any]:
-    values = (0.03, 0.1) if form.quick else EPS
+    values = (0.03, 0.1) if form.few else EPS
     goals = [Goal((("SP", eps),)) for eps in values]
     task, test = task_for(cell, goals[0], form)
     return points(method_of(cell), replace(task, limit=0.4 * task.limit), test, goals)

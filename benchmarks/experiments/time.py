@@ -24,7 +24,7 @@ EPS = 0.03
 
 
 def cells(form: Form) -> list[Cell]:
-    datasets = ("compas",) if form.quick else DATASETS
+    datasets = ("compas",) if form.few else DATASETS
     return [
         {"dataset": d, "learner": "LR", "metric": metric, "method": method, "seed": seed}
         for seed in form.seeds[:3]

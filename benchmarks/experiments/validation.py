@@ -22,7 +22,7 @@ PEERS = ("fairlearn ExponentiatedGradient", "fairlearn GridSearch")
 
 
 def cells(form: Form) -> list[Cell]:
-    shares = (0.1, 0.5, 1.0) if form.quick else (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+    shares = (0.1, 0.5, 1.0) if form.few else (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
     seeds = (0, 1, 2) if form.name == "quick" else form.seeds
     return [
         {"dataset": "compas", "learner": "LR", "method": method, "share": share, "seed": seed}

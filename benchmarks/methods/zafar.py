@@ -10,7 +10,7 @@ from benchmarks.objective import Task
 
 class Zafar(PeerMethod):
     name = "scikit-lego (Zafar)"
-    about = "covariance_threshold over 0 .. 0.1 at C 1, and 0 at C 0.01, 0.001 (quick: 3 values)"
+    about = "covariance_threshold over 0 .. 0.1 at C 1, and 0 at C 0.01, 0.001 (short: 3 values)"
     paper = "Zafar et al."
     peer = "scikit-lego"
     script = "sklego_zafar.py"
@@ -19,9 +19,9 @@ class Zafar(PeerMethod):
     learners = ("LR",)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        quick = (0.01, 0.0, 0.03)
-        values = quick if task.quick else (*quick, 0.003, 0.06, 0.1)
-        strong = () if task.quick else ((0.0, 0.01), (0.0, 0.001))
+        few = (0.01, 0.0, 0.03)
+        values = few if task.short else (*few, 0.003, 0.06, 0.1)
+        strong = () if task.short else ((0.0, 0.01), (0.0, 0.001))
         fixed = {"penalty": "l2", "metric": task.goal.only}
         pairs = [*((value, 1.0) for value in values), *strong]
         return [{"covariance_threshold": value, "C": c, **fixed} for value, c in pairs]
