@@ -1,12 +1,16 @@
 """What every worker does with its folder. Runs in the peers' own, older Pythons."""
 
 import json
-import pickle
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+
+try:  # some models hold functions, which the standard library's pickle refuses
+    from joblib.externals import cloudpickle as pickle
+except ImportError:
+    import pickle
 
 
 def serve(fit, predict):
