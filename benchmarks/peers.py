@@ -59,7 +59,13 @@ PEERS = {
             "sklego.linear_model, cvxpy",
             "scikit-lego",
         ),
-        Peer("error-parity", ("error-parity==0.3.12",), NEW, "error_parity", "error-parity"),
+        Peer(
+            "error-parity",
+            ("error-parity==0.3.12", "cloudpickle"),  # its models hold functions
+            NEW,
+            "error_parity, cloudpickle",
+            "error-parity",
+        ),
         Peer("oxonfair", ("oxonfair==0.3",), NEW, "oxonfair", "oxonfair"),
         Peer("fairgbm", ("fairgbm==0.9.14", "pandas<3"), OLD, "fairgbm", "fairgbm"),
         Peer(

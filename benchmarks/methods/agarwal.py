@@ -33,7 +33,8 @@ def moment(metric: str, bound: float) -> Any:
 class Agarwal(Method):
     name = "fairlearn ExponentiatedGradient"
     about = (
-        "difference_bound over 1, 1/2, 1/4 and 0 of eps (short: without 0; frontiers: 1 and 1/2); at most 50 iterations"
+        "difference_bound over 1, 1/2, 1/4 and 0 of eps (short: without 0; for many bounds: 1 and "
+        "1/2); at most 50 iterations"
     )
     paper = "Agarwal et al."
     randomised = True

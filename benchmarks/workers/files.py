@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 try:  # some models hold functions, which the standard library's pickle refuses
-    from joblib.externals import cloudpickle as pickle
+    import cloudpickle as pickle
 except ImportError:
     import pickle
 
