@@ -85,6 +85,7 @@ def run(
 
     end = None if minutes is None else time.monotonic() + 60 * minutes
     finished = 0
+    machine.write(form.name, folder)
     for number in numbers:
         cells = todo(number, form, folder, methods, seeds, whose)
         path = store.path_of(form.name, number, folder)
@@ -112,7 +113,6 @@ def run(
                     print("time is up; the same command goes on from here", flush=True)
                 done.close()
                 return finished
-        machine.write(form.name, folder)
     return finished
 
 
