@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Part
 from benchmarks.learners import make
+from benchmarks.methods.base import stopwatch
 from benchmarks.objective import Form
 from benchmarks.store import Cell, Record
 from benchmarks.tables import by, mean, percent, table
@@ -77,9 +77,9 @@ def fit(
     train, part, test = split.train, split.validation, split.test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        plain = make(learner).fit(train.X, train.y)
-        plain_seconds = time.perf_counter() - start
+        with stopwatch() as seconds:
+            plain = make(learner).fit(train.X, train.y)
+            plain_seconds = seconds()
         model = FairClassifier(
             make(learner),
             [parse(text) for text in texts],
@@ -87,9 +87,9 @@ def fit(
             on_infeasible="closest",
             random_state=seed,
         )
-        start = time.perf_counter()
-        model.fit(train.X, train.y, sensitive_features=of(train))
-        seconds = time.perf_counter() - start
+        with stopwatch() as seconds:
+            model.fit(train.X, train.y, sensitive_features=of(train))
+            taken = seconds()
         found = {
             name: _measures(texts, test, of(test), predictor.predict(test.X))
             for name, predictor in (("plain", plain), ("fair", model))
@@ -97,7 +97,7 @@ def fit(
     return {
         **found,
         "rows": len(train) + len(part) + len(test),
-        "seconds": seconds,
+        "seconds": taken,
         "plain_seconds": plain_seconds,
         "trainings": int(model.report().trainings),
         "status": str(model.status_.name),

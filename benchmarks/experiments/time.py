@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from benchmarks import paper
 from benchmarks.aims import Aim, not_run
 from benchmarks.experiments.common import DATASETS, method_of, task_for
 from benchmarks.methods import METHODS
-from benchmarks.methods.base import learner
+from benchmarks.methods.base import learner, stopwatch
 from benchmarks.objective import Form, Goal, Task
 from benchmarks.store import Cell, Record
 from benchmarks.tables import by, figure, reasons, table
@@ -46,9 +45,9 @@ def plain_seconds(task: Task) -> float:
     """The median time of a plain fit: at least 5 fits, half a second of them if they are short."""
     taken: list[float] = []
     while len(taken) < 5 or (sum(taken) < 0.5 and len(taken) < 50):
-        start = time.perf_counter()
-        learner(task).fit(task.train.X, task.train.y)
-        taken.append(time.perf_counter() - start)
+        with stopwatch() as seconds:
+            learner(task).fit(task.train.X, task.train.y)
+            taken.append(seconds())
     return float(np.median(taken))
 
 
@@ -79,8 +78,9 @@ def section(records: list[Record]) -> str:
     text = [
         paper.TIME,
         "Each cell: the time of one run at one setting (trainings of the learner), then that of "
-        "its whole grid, both in plain fits of the same run. Peers in an environment of their own "
-        "are timed inside it, without its start.",
+        "its whole grid, both in plain fits of the same run. Times are those of the process in its "
+        "one thread, so that other work on the machine does not count. Peers in an environment of "
+        "their own are timed inside it, without its start.",
         figure("time", [(f"{d}, {metric}", _bars(found, d, metric)) for d, metric in panels]),
         table(heads, rows),
         *(aim.text for aim in aims(records)),
@@ -99,13 +99,16 @@ def _text(cell: tuple[float, float, Any, Any] | None) -> str:
 
 
 def _bars(found: dict[tuple[str, str, str], Any], dataset: str, metric: str) -> Any:
-    values = [(m, found[dataset, metric, m][0]) for m in METHODS if (dataset, metric, m) in found]
+    names = [m for m in METHODS if any(key[2] == m for key in found) and m != "no constraint"][::-1]
+    values = [found.get((dataset, metric, m), (float("nan"),))[0] for m in names]
 
     def draw(axis: Any) -> None:
-        names = [m for m, _ in values][::-1]
-        colours = ["black" if m.startswith("omnifair") else "C0" for m in names]
-        axis.barh(names, [v for _, v in values][::-1], color=colours)
+        colours = ["black" if m == "omnifair" else "0.75" for m in names]
+        bars = axis.barh(names, values, color=colours)
+        axis.bar_label(bars, ["" if np.isnan(v) else f" {v:.3g}" for v in values])
         axis.set_xscale("log")
+        axis.set_xlim(1, 3 * max(2, np.nanmax([v[0] for v in found.values()])))
+        axis.set_axisbelow(True)
         axis.set_xlabel("plain fits")
 
     return draw
