@@ -20,7 +20,7 @@ class Aim:
     @property
     def verdict(self) -> str:
         """In a word."""
-        return {True: "yes", False: "**no**", None: "not run"}[self.kept]
+        return {True: "yes", False: "**no**", None: "open"}[self.kept]
 
     @property
     def text(self) -> str:

@@ -74,7 +74,7 @@ def _figures(chosen: Chosen) -> str:
     text = [
         "## Figures asked, figures reached",
         table(["experiment", "asked", "reached", "kept", "form"], rows),
-        "*not run*: too few cells are finished to say.",
+        "*open*: too few cells are finished to say.",
     ]
     if lost:
         text += ["## Where omnifair is beaten", "\n".join(dict.fromkeys(lost))]

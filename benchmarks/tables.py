@@ -53,6 +53,8 @@ def reasons(records: Iterable[Record]) -> str:
     return "\n".join(["Not shown:", "", *lines]) if lines else ""
 
 
+# Columns of a legend.
+LEGEND = 4
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 
 
@@ -69,9 +71,8 @@ def figure(
     plt.rcParams.update({"svg.hashsalt": "omnifair", "svg.fonttype": "none", "font.size": 8})
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
-    drawing, axes = plt.subplots(
-        lines, columns, figsize=(4.2 * columns, 3.4 * lines + 0.9), squeeze=False
-    )
+    height = 3.4 * lines + 0.9
+    drawing, axes = plt.subplots(lines, columns, figsize=(4.2 * columns, height), squeeze=False)
     for axis in axes.ravel()[len(panels) :]:
         axis.axis("off")
     labels: dict[str, Any] = {}
@@ -82,10 +83,9 @@ def figure(
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             labels.setdefault(label, handle)
     if labels:
-        drawing.legend(labels.values(), labels, loc="lower center", ncols=4, frameon=False)
-    drawing.tight_layout(
-        rect=(0, min(0.3, (0.25 + 0.2 * (len(labels) // 4)) / (3.4 * lines)), 1, 1)
-    )
+        drawing.legend(labels.values(), labels, loc="lower center", ncols=LEGEND, frameon=False)
+    rows_of_legend = -(-len(labels) // LEGEND)
+    drawing.tight_layout(rect=(0, 0.2 * rows_of_legend / height, 1, 1))
     target = folder or FOLDER
     target.mkdir(parents=True, exist_ok=True)
     drawing.savefig(target / f"{name}.svg", metadata={"Date": None, "Creator": None})

@@ -398,7 +398,7 @@ def test_the_report_is_written_from_stored_results_alone(tmp_path, monkeypatch):
     assert "- omnifair PlugIn: NA: this version of omnifair has no PlugIn" in text
     assert "adult LR: omnifair -1.00 at a test gap of 0.020, fairlearn GridSearch -0.50" in text
     assert "Not run yet." in text
-    assert "omnifair: 2 of 48 cells, splits 0" in text
+    assert "omnifair: 2 of 24 cells, splits 0" in text
     assert "| 0 of 1 cells, over 1 split(s); in 0 a rival" in text  # GridSearch's gap is larger
     assert report.write(tmp_path / "results", tmp_path / "docs").read_text() == text
 

@@ -40,9 +40,7 @@ PANELS = (
 )
 QUICK_PANELS = (
     ("adult", "LR", "SP"),
-    ("compas", "LR", "SP"),
     ("compas", "LR", "FDR"),
-    ("adult", "LR", "AEC"),
     ("adult", "XGB", "FNR"),
 )
 # A bound is one of many here, so each has a part of the time of experiment 1.
