@@ -19,9 +19,8 @@ class Zafar(PeerMethod):
     learners = ("LR",)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        few = (0.01, 0.0, 0.03)
-        values = few if task.short else (*few, 0.003, 0.06, 0.1)
-        strong = () if task.short else ((0.0, 0.01), (0.0, 0.001))
+        pairs = [(0.01, 1.0), (0.0, 1.0), (0.03, 1.0), (0.0, 0.01), (0.0, 0.001)]
+        if not task.short:
+            pairs += [(0.003, 1.0), (0.06, 1.0), (0.1, 1.0)]
         fixed = {"penalty": "l2", "metric": task.goal.only}
-        pairs = [*((value, 1.0) for value in values), *strong]
         return [{"covariance_threshold": value, "C": c, **fixed} for value, c in pairs]
