@@ -93,19 +93,39 @@ def figure(
     return f"![{name}](figures/{name}.svg)"
 
 
+def draw_curves(axis: Any, curves: dict[str, list[tuple[float, float]]]) -> None:
+    """A line for each method; what is far below the highest would squeeze all others."""
+    for method, curve in curves.items():
+        x, y = zip(*sorted(curve), strict=True)
+        axis.plot(x, y, label=method, **style(method))
+    heights = [y for curve in curves.values() for _, y in curve]
+    if heights:
+        top = max(heights)
+        low = max(min(heights), top - 0.06)
+        axis.set_ylim(low - 0.05 * (top - low) - 1e-3, top + 0.05 * (top - low) + 1e-3)
+    axis.set_xlim(left=0)
+
+
 STYLES = ("o", "s", "^", "v", "D", "P", "X", "<", ">", "*", "h", "p")
+OWN = {
+    "omnifair": {"color": "black", "marker": "o", "linewidth": 1.8, "zorder": 5},
+    "no constraint": {"color": "black", "marker": "x", "markersize": 7, "linestyle": "none"},
+}
 
 
 def style(name: str) -> dict[str, Any]:
     """One colour and marker for each method, the same in all figures."""
+    import matplotlib
+
     from benchmarks.methods import METHODS
 
-    names = list(METHODS)
+    names = [m for m in METHODS if m not in OWN]
     number = names.index(name) if name in names else len(names)
-    return {
-        "color": "black" if name == "omnifair" else f"C{number % 10}",
+    common = {
+        "color": matplotlib.colormaps["tab20"](2 * number % 20 + number // 10),
         "marker": STYLES[number % len(STYLES)],
         "markersize": 4,
-        "linewidth": 1.8 if name == "omnifair" else 0.9,
-        "zorder": 5 if name == "omnifair" else 2,
+        "linewidth": 0.9,
+        "zorder": 2,
     }
+    return {**common, **OWN.get(name, {})}

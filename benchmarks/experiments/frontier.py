@@ -13,7 +13,7 @@ from benchmarks.experiments.common import method_of, points, task_for
 from benchmarks.methods import METHODS
 from benchmarks.objective import Form, Goal
 from benchmarks.store import Cell, Record
-from benchmarks.tables import by, figure, mean, reasons, se, style, table
+from benchmarks.tables import by, draw_curves, figure, mean, reasons, se, table
 
 NUMBER = 3
 TITLE = "Accuracy against fairness over the whole range of eps"
@@ -131,6 +131,7 @@ def section(records: list[Record]) -> str:
         "At each bound, a method's model is chosen on validation from all that it fitted for any "
         "of the bounds.",
         figure("frontier", drawn),
+        "(Points more than 0.06 below the highest are outside of the figures.)",
         "Area under the frontier: the mean, over gaps from 0 to the plain model's, of the best "
         "accuracy (in %) among a method's models of that test gap or less. The plain model and "
         "the same decision for everybody (a gap of 0) count for all.",
@@ -198,9 +199,7 @@ def _panel(records: list[Record], panel: tuple[str, str, str], value: str) -> tu
     }
 
     def draw(axis: Any) -> None:
-        for method, curve in curves.items():
-            x, y = zip(*sorted(curve), strict=True)
-            axis.plot(x, y, label=method, **style(method))
+        draw_curves(axis, curves)
         axis.set_xlabel(f"gap of {metric} on the test part")
         axis.set_ylabel({"accuracy": "accuracy", "auc": "ROC AUC"}[value])
 

@@ -12,7 +12,7 @@ from benchmarks.experiments.frontier import mean_curve
 from benchmarks.methods import METHODS
 from benchmarks.objective import Form, Goal
 from benchmarks.store import Cell, Record
-from benchmarks.tables import by, figure, mean, reasons, se, style, table
+from benchmarks.tables import by, draw_curves, figure, mean, reasons, se, table
 
 NUMBER = 6
 TITLE = "SP over three races (COMPAS, LR): the largest pairwise gap against accuracy"
@@ -64,9 +64,7 @@ def section(records: list[Record]) -> str:
             )
 
     def draw(axis: Any) -> None:
-        for method, curve in curves.items():
-            x, y = zip(*sorted(curve), strict=True)
-            axis.plot(x, y, label=method, **style(method))
+        draw_curves(axis, curves)
         axis.set_xlabel("largest gap of selection rates on the test part")
         axis.set_ylabel("accuracy")
 

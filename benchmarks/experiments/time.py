@@ -99,7 +99,8 @@ def _text(cell: tuple[float, float, Any, Any] | None) -> str:
 
 
 def _bars(found: dict[tuple[str, str, str], Any], dataset: str, metric: str) -> Any:
-    names = [m for m in METHODS if any(key[2] == m for key in found) and m != "no constraint"][::-1]
+    shown = {key[2] for key in found if key[1] == metric} - {"no constraint"}
+    names = [m for m in METHODS if m in shown][::-1]
     values = [found.get((dataset, metric, m), (float("nan"),))[0] for m in names]
 
     def draw(axis: Any) -> None:
