@@ -24,7 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     size.add_argument("--medium", dest="form", action="store_const", const="medium")
     size.add_argument("--smoke", dest="form", action="store_const", const="smoke")
     run.add_argument("--jobs", type=int, default=1, help="processes (timings always run alone)")
-    run.add_argument("--minutes", type=float, help="stop after the cell that ends past this")
+    run.add_argument(
+        "--minutes", type=float, help="stop after the cell that ends past this (shared)"
+    )
     run.add_argument("--seeds", type=int, help="the first so many splits only")
     run.add_argument("--method", action="append", default=[], help="this method's cells only")
     whose = run.add_mutually_exclusive_group()

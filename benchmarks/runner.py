@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -79,41 +80,62 @@ def run(
 ) -> int:
     """Run what is missing; returns how many cells were finished.
 
-    ``jobs`` processes are used, or none but this one; ``minutes`` ends it early.
+    ``jobs`` processes are used, or none but this one; ``minutes`` ends it early. Each experiment
+    then has an equal share of the time that is left, so that none goes without; what the short
+    ones leave over goes to those that were cut off.
     """
+    machine.write(form.name, folder)
+    rounds = [list(numbers)] * (1 if minutes is None else 2)
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    finished = 0
+    for last, queue in enumerate(rounds, 2 - len(rounds)):
+        for place, number in enumerate(queue):
+            cells = todo(number, form, folder, methods, seeds, whose)
+            now = time.monotonic()
+            if (not cells and last) or now > end:
+                continue
+            share = end if last else now + (end - now) / (len(queue) - place)
+            finished += _experiment(number, cells, form, folder, jobs, share, quiet)
+    if time.monotonic() > end and not quiet:
+        print("time is up; the same command goes on from here", flush=True)
+    return finished
+
+
+def _experiment(
+    number: int,
+    cells: list[Cell],
+    form: Form,
+    folder: Path | None,
+    jobs: int,
+    end: float,
+    quiet: bool,
+) -> int:
+    """These cells, until the clock says so; returns how many were finished."""
     from benchmarks.experiments import EXPERIMENTS
 
-    end = None if minutes is None else time.monotonic() + 60 * minutes
-    finished = 0
-    machine.write(form.name, folder)
-    for number in numbers:
-        cells = todo(number, form, folder, methods, seeds, whose)
-        path = store.path_of(form.name, number, folder)
-        total = len(cells)
+    path = store.path_of(form.name, number, folder)
+    if not quiet:
+        print(f"experiment {number}: {len(cells)} cells to run -> {path}", flush=True)
+    # What measures time has the machine for itself.
+    many = min(jobs, 1) if getattr(EXPERIMENTS[number], "ALONE", False) else jobs
+    done = _in_processes(number, cells, form, many) if many else _here(number, cells, form)
+    count = 0
+    for count, (cell, found) in enumerate(done, 1):
+        record = {
+            "cell": cell,
+            **found,
+            "limit": form.limit,
+            "max_rows": form.max_rows,
+            "source": machine.commit(),
+            "measured": machine.measured(cell),
+        }
+        store.append(path, record)
         if not quiet:
-            print(f"experiment {number}: {total} cells to run -> {path}", flush=True)
-        # What measures time has the machine for itself.
-        many = min(jobs, 1) if getattr(EXPERIMENTS[number], "ALONE", False) else jobs
-        done = _in_processes(number, cells, form, many) if many else _here(number, cells, form)
-        for count, (cell, found) in enumerate(done, 1):
-            record = {
-                "cell": cell,
-                **found,
-                "limit": form.limit,
-                "max_rows": form.max_rows,
-                "source": machine.commit(),
-                "measured": machine.measured(cell),
-            }
-            store.append(path, record)
-            finished += 1
-            if not quiet:
-                print(f"  {count}/{total} {_line(cell, found)}", flush=True)
-            if end is not None and time.monotonic() > end:
-                if not quiet:
-                    print("time is up; the same command goes on from here", flush=True)
-                done.close()
-                return finished
-    return finished
+            print(f"  {count}/{len(cells)} {_line(cell, found)}", flush=True)
+        if time.monotonic() > end:
+            done.close()
+            break
+    return count
 
 
 def _here(number: int, cells: list[Cell], form: Form) -> Iterator[Found]:

@@ -301,6 +301,23 @@ def test_ours_and_peers_share_the_cells_between_them(tmp_path):
         assert not set.intersection(*halves)
 
 
+def test_experiments_share_the_time_so_that_none_goes_without(tmp_path, monkeypatch):
+    clock = [0.0]
+
+    def a_minute_each(number, cell, form):
+        clock[0] += 60
+        return cell, {"result": {"reason": "NA: nothing"}, "wall": 60.0}
+
+    monkeypatch.setattr(runner, "timed_cell", a_minute_each)
+    monkeypatch.setattr(runner.time, "monotonic", lambda: clock[0])
+    runner.run([2, 7], SMOKE, folder=tmp_path, minutes=3, methods=("no constraint",), quiet=True)
+    stored = [len(store.read(store.path_of("smoke", number, tmp_path))) for number in (2, 7)]
+    assert stored == [2, 2]  # of three each: 1.5 minutes, then what is left
+    runner.run([2, 7], SMOKE, folder=tmp_path, minutes=3, methods=("no constraint",), quiet=True)
+    stored = [len(store.read(store.path_of("smoke", number, tmp_path))) for number in (2, 7)]
+    assert stored == [3, 3]
+
+
 # -- methods and peers -------------------------------------------------------------------------
 
 
