@@ -23,6 +23,13 @@ def se(values: Sequence[float]) -> float:
     return float(np.std(known, ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
 
 
+def spread(values: Sequence[float], form: str) -> str:
+    """The mean and its standard error; the mean alone for a single value."""
+    known = [v for v in values if v is not None]
+    text = format(mean(known), form)
+    return f"{text} ± {format(se(known), form.lstrip('+'))}" if len(known) > 1 else text
+
+
 def percent(value: float) -> str:
     """A share as a percentage."""
     return f"{100 * value:.1f} %"
@@ -44,17 +51,16 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def reasons(records: Iterable[Record]) -> str:
-    """Why methods are missing: one line for each method and reason."""
-    found: dict[tuple[str, str], None] = {}
+    """Why methods are missing: one line for each reason."""
+    found: dict[str, dict[str, None]] = {}
     for record in records:
         if "reason" in record["result"]:
-            found[record["cell"].get("method", "omnifair"), record["result"]["reason"]] = None
-    lines = [f"- {method}: {reason}" for method, reason in found]
+            methods = found.setdefault(record["result"]["reason"], {})
+            methods[record["cell"].get("method", "omnifair")] = None
+    lines = [f"- {reason} ({', '.join(methods)})" for reason, methods in found.items()]
     return "\n".join(["Not shown:", "", *lines]) if lines else ""
 
 
-# Columns of a legend.
-LEGEND = 4
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 
 
@@ -82,9 +88,10 @@ def figure(
         axis.grid(alpha=0.25)
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             labels.setdefault(label, handle)
+    wide = columns + 1 if columns > 1 else 2
     if labels:
-        drawing.legend(labels.values(), labels, loc="lower center", ncols=LEGEND, frameon=False)
-    rows_of_legend = -(-len(labels) // LEGEND)
+        drawing.legend(labels.values(), labels, loc="lower center", ncols=wide, frameon=False)
+    rows_of_legend = -(-len(labels) // wide)
     drawing.tight_layout(rect=(0, 0.2 * rows_of_legend / height, 1, 1))
     target = folder or FOLDER
     target.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from benchmarks.experiments.frontier import mean_curve
 from benchmarks.methods import METHODS
 from benchmarks.objective import Form, Goal
 from benchmarks.store import Cell, Record
-from benchmarks.tables import by, draw_curves, figure, mean, reasons, se, table
+from benchmarks.tables import by, draw_curves, figure, mean, reasons, spread, table
 
 NUMBER = 6
 TITLE = "SP over three races (COMPAS, LR): the largest pairwise gap against accuracy"
@@ -56,9 +56,9 @@ def section(records: list[Record]) -> str:
             rows.append(
                 [
                     method,
-                    f"{mean(drops):+.2f} ± {se(drops):.2f}",
+                    spread(drops, "+.2f"),
                     f"{mean(validation):.3f}",
-                    f"{mean(gaps):.3f} ± {se(gaps):.3f}",
+                    spread(gaps, ".3f"),
                     f"{sum(p['met'] for p, _, _ in at)}/{len(at)}",
                 ]
             )

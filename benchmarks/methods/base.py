@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,6 +107,11 @@ def plain_candidate(
         trainings,
         (lambda rows: scores(model, rows.X)) if hasattr(model, "predict_proba") else None,
     )
+
+
+def with_learner(candidate: Candidate, seconds: float) -> Candidate:
+    """A candidate to whose account the one fit of the learner goes that all of them share."""
+    return replace(candidate, seconds=candidate.seconds + seconds, trainings=1)
 
 
 @contextmanager
