@@ -21,10 +21,10 @@ PACKAGES = (
 
 @functools.cache
 def commit() -> str:
-    """The commit that is checked out, with a plus if the package differs from it."""
+    """The last commit of the package's code, with a plus if what is here differs from it."""
     here = Path(__file__).parent
     try:
-        head = _git(here, "rev-parse", "--short", "HEAD")
+        head = _git(here, "log", "-1", "--format=%h", "--", "../src/omnifair")
         return head + ("+" if _git(here, "status", "--porcelain", "--", "../src") else "")
     except (subprocess.SubprocessError, OSError):
         return "unknown"
