@@ -88,7 +88,7 @@ def _section(number: int, form: Form, records: list[Record]) -> str:
         return f"{head}\n\nNot run yet."
     rows = "all rows" if form.max_rows is None else f"at most {form.max_rows} rows of a data set"
     note = (
-        f"*Form: {form.name} ({rows}; limit for each method and task {form.limit:g} s). "
+        f"*Form: {form.name} ({rows}; limit for each method and task {form.limit:g} s of work). "
         f"{coverage(experiment.cells(form), records)}*"
     )
     return "\n\n".join([head, note, experiment.section(records)])
