@@ -70,6 +70,7 @@ def summary(records: list[Record]) -> dict[tuple[str, str, str], dict[str, Any]]
             "splits": len(group),
             "drops": drops,
             "gaps": gaps,
+            "validation": {seed: r.get("validation_accuracy") for seed, r, _ in done},
         }
     return found
 
@@ -203,10 +204,13 @@ def _beaten(found: dict[tuple[str, str, str], dict[str, Any]], *where: str) -> l
         return []
     apart = [own["drops"][seed] - found[(*where, rival)]["drops"][seed] for seed in both]
     noise = f" ± {se(apart):.2f}" if len(both) > 1 else ""
+    held = [[v["validation"][s] for s in both] for v in (own, found[(*where, rival)])]
+    known = None not in (*held[0], *held[1])
+    seen = f"; on validation {100 * (mean(held[0]) - mean(held[1])):+.2f}" if known else ""
     return [
         f"{name}: omnifair {ours:+.2f} at a test gap of {gaps[0]:.3f}, {rival} {theirs:+.2f} at "
-        f"{gaps[1]:.3f} (omnifair's drop less theirs: {mean(apart):+.2f}{noise}; its test gap less "
-        f"theirs: {gaps[0] - gaps[1]:+.3f})"
+        f"{gaps[1]:.3f} (omnifair's accuracy less theirs: {mean(apart):+.2f}{noise}{seen}; its "
+        f"test gap less theirs: {gaps[0] - gaps[1]:+.3f})"
     ]
 
 

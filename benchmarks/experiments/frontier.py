@@ -151,7 +151,7 @@ def aims(records: list[Record]) -> list[Aim]:
     """On how many panels no peer is ahead: of those that need no group, and of all."""
     values = areas(records)
     panels = [p for p in PANELS if (*p, "omnifair") in values]
-    found = []
+    found: list[Aim] = []
     for text, group in ((f"{ASKED} (peers that need no group)", False), (f"{ASKED} (all)", True)):
         ahead = {panel: _ahead(values, panel, needs_group=group) for panel in panels}
         won = sum(not lines for lines in ahead.values())
@@ -159,7 +159,9 @@ def aims(records: list[Record]) -> list[Aim]:
         whole = len(panels) == len(PANELS)
         kept = False if won < len(panels) else True if whole else None
         reached = f"{won} of {len(panels)} panels, over {min(splits, default=0)} split(s)"
-        lines = tuple(line for lines in ahead.values() for line in lines)
+        # Those that need no group were named before.
+        named = {line for aim in found for line in aim.beaten}
+        lines = tuple(line for lines in ahead.values() for line in lines if line not in named)
         found.append(Aim(text, reached, kept, lines) if panels else not_run(text))
     return found
 
@@ -179,9 +181,10 @@ def _ahead(
         if method.ours or not both or (method.needs_group and not needs_group):
             continue
         apart = [100 * (theirs[seed] - own[seed]) for seed in both]
-        if mean(apart) > max(2 * se(apart), 1e-9):
+        if mean(apart) > max(2 * se(apart), 0.005):
             noise = f" ± {se(apart):.2f}" if len(both) > 1 else " (one split)"
-            lines.append(f"{' '.join(panel)}: {name} is ahead by {mean(apart):.2f}{noise}")
+            group = " (needs the group)" if method.needs_group else ""
+            lines.append(f"{' '.join(panel)}: {name}{group} is ahead by {mean(apart):.2f}{noise}")
     return lines
 
 

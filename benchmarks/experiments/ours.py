@@ -161,7 +161,7 @@ def section(records: list[Record]) -> str:
         if case == "scale":
             factor = mean([r["seconds"] / r["plain_seconds"] for r in done])
             seconds = mean([r["seconds"] for r in done])
-            numbers = [f"{seconds:.1f}", f"{factor:.1f}", trainings]
+            numbers = [f"{seconds:.2f}", f"{factor:.1f}", trainings]
             scale.append([dataset, learner, size, *numbers, *reached, *accuracy])
         else:
             name, used, texts = CASES[case][0], CASES[case][1], CASES[case][2]
