@@ -249,7 +249,9 @@ def test_a_line_that_was_cut_off_is_run_again_and_spoils_no_other(tmp_path):
 
 
 def test_a_run_that_is_killed_goes_on_with_the_cells_that_are_missing(table, tmp_path):
-    command = [sys.executable, "-m", "benchmarks", "run", "--smoke", "2", "--results", tmp_path]
+    # No process of its own beside, which would outlive the killed one.
+    command = [sys.executable, "-m", "benchmarks", "run", "2", "--smoke", "--jobs", "0"]
+    command += ["--results", tmp_path]
     path = store.path_of("smoke", 2, tmp_path)
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     end = time.monotonic() + 20
