@@ -87,7 +87,7 @@ def _drop(given: argparse.Namespace) -> int:
     from benchmarks.objective import FORMS
 
     def wanted(record: store.Record) -> bool:
-        stale = given.stale and record.get("measured") != machine.measured(record["cell"])
+        stale = given.stale and machine.is_stale(record)
         return not stale and record["cell"].get("method") not in given.method
 
     for form in [given.form] if given.form else FORMS:

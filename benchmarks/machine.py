@@ -30,6 +30,9 @@ def commit() -> str:
         return "unknown"
 
 
+MISSING = "is not here"
+
+
 @functools.cache
 def code() -> str:
     """omnifair's version and a hash of its source: what a measurement of it is good for."""
@@ -50,9 +53,15 @@ def measured(cell: store.Cell) -> str:
     if method is None or method.ours:
         return code()
     if method.peer is not None:
-        return peers.version(method.peer) or f"{method.peer} missing"
+        return peers.version(method.peer) or f"{method.peer} {MISSING}"
     package = "fairlearn" if method.name.startswith("fairlearn") else "scikit-learn"
-    return f"{package} {_version(package)}"
+    return f"{package} {_version(package) or MISSING}"
+
+
+def is_stale(record: store.Record) -> bool:
+    """Whether a record was measured with another version than is here (if one is here)."""
+    here = measured(record["cell"])
+    return not here.endswith(MISSING) and record.get("measured") != here
 
 
 def is_ours(cell: store.Cell) -> bool:

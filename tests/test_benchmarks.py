@@ -279,6 +279,7 @@ def test_a_finished_run_has_nothing_left_to_do(table, tmp_path):
 
 
 def test_cells_measured_with_other_code_are_told_and_dropped_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "version", lambda name: f"{name} 1.0")
     path = store.path_of("smoke", 2, tmp_path)
     cells = [{"method": name, "n": n} for name in ("omnifair", "OxonFair") for n in (1, 2)]
     for cell in cells:
@@ -291,6 +292,12 @@ def test_cells_measured_with_other_code_are_told_and_dropped_alone(tmp_path, mon
     assert [r["cell"]["n"] for r in store.read(path)] == [2, 2]
     benchmarks_main(["drop", "2", "--method", "OxonFair", "--results", str(tmp_path)])
     assert [r["cell"]["method"] for r in store.read(path)] == ["omnifair"]
+
+
+def test_cells_of_a_peer_that_is_not_here_are_not_stale(monkeypatch):
+    monkeypatch.setattr(peers, "version", lambda name: None)
+    record = {"cell": {"method": "OxonFair"}, "measured": "oxonfair 0.3"}
+    assert not machine.is_stale(record)
 
 
 def test_ours_and_peers_share_the_cells_between_them(tmp_path):
