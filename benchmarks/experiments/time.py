@@ -106,7 +106,9 @@ def _bars(found: dict[tuple[str, str, str], Any], dataset: str, metric: str) -> 
     def draw(axis: Any) -> None:
         colours = ["black" if m == "omnifair" else "0.75" for m in names]
         bars = axis.barh(names, values, color=colours)
-        axis.bar_label(bars, ["" if np.isnan(v) else f" {v:.3g}" for v in values])
+        axis.bar_label(
+            bars, ["" if np.isnan(v) else f" {v:.0f}" if v >= 10 else f" {v:.1f}" for v in values]
+        )
         axis.set_ylim(-0.6, len(names) - 0.4)
         axis.set_xscale("log")
         axis.set_xlim(1, 3 * max(2, np.nanmax([v[0] for v in found.values()])))
