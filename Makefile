@@ -12,6 +12,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .bench
 ARGS ?=
 
 # An environment knows its checkout by an absolute path. In a copied or moved checkout it would
@@ -34,7 +35,7 @@ endef
 help:
 	@echo "make demo     a plain and a fair model on real data, as a table"
 	@echo "make test     the tests (ARGS=... for more arguments to pytest)"
-	@echo "make bench    the quick benchmarks against the peers: docs/benchmarks.md"
+	@echo "make bench    the quick benchmarks against the peers: .bench/benchmarks.md"
 	@echo "make check    style, types, and which module may import which"
 	@echo "make clean    remove the environment, caches and builds"
 
@@ -54,18 +55,19 @@ check: $(INSTALLED)-check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-# Peers with packages of their own get environments under .venv-peers; what is finished stays in
-# benchmarks/results, so that a second run has nothing to do. `python -m benchmarks run --full` is all.
+# Peers with packages of their own get environments under .venv-peers. Results and tables go to
+# .bench, not over those of the repository; a second run goes on where the first one ended.
+# `python -m benchmarks run --full` is all.
 ifneq ($(wildcard ../shared/data/.),)
 bench: export OMNIFAIR_DATA ?= $(CURDIR)/../shared/data
 endif
 bench: $(INSTALLED)-bench
 	@$(BIN)/python -m benchmarks peers
-	@$(BIN)/python -m benchmarks run --jobs 2 $(ARGS)
-	@$(BIN)/python -m benchmarks report
+	@$(BIN)/python -m benchmarks run --jobs 2 --minutes 10 --results $(BENCH)/results $(ARGS)
+	@$(BIN)/python -m benchmarks report --results $(BENCH)/results --docs $(BENCH)
 
 clean:
-	rm -rf $(VENV) .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-peers $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf .hypothesis .coverage catboost_info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -1,5 +1,7 @@
 """A time limit that is looked at before every training, so that nothing is torn in the middle.
 
+The time is the process's own work, so that a busy machine costs no method a candidate.
+
 (An exception out of a signal would do for pure Python; inside a library's own code it corrupts
 memory.) What runs in a peer's process is killed instead, by ``benchmarks.peers``.
 """
@@ -18,7 +20,7 @@ _ends: list[float] = []
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
     """Let :func:`check` raise TimeoutError in this block once so many seconds have passed."""
-    _ends.append(time.monotonic() + seconds)
+    _ends.append(time.process_time() + seconds)
     try:
         yield
     finally:
@@ -27,7 +29,7 @@ def limit(seconds: float) -> Iterator[None]:
 
 def check() -> None:
     """Raise TimeoutError if the time of the innermost block is up."""
-    if _ends and time.monotonic() > _ends[-1]:
+    if _ends and time.process_time() > _ends[-1]:
         raise TimeoutError
 
 

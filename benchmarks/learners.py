@@ -66,7 +66,7 @@ LEARNERS: dict[str, Callable[..., BaseEstimator]] = {
     "LightGBM": lightgbm,
 }
 
-# The learner's own settings that the full form tunes; the quick form takes the defaults.
+# The learner's own settings that the full form tunes; the other forms take the defaults.
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "LR": ({"C": 0.01}, {"C": 0.1}, {"C": 1.0}, {"C": 10.0}),
     "RF": ({"min_samples_leaf": 2}, {"min_samples_leaf": 5}, {"min_samples_leaf": 20}),

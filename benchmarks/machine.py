@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import platform
@@ -20,13 +21,55 @@ PACKAGES = (
 
 @functools.cache
 def commit() -> str:
-    """The commit that is checked out, with a plus if the package differs from it."""
+    """The last commit of the package's code, with a plus if what is here differs from it."""
     here = Path(__file__).parent
     try:
-        head = _git(here, "rev-parse", "--short", "HEAD")
+        head = _git(here, "log", "-1", "--format=%h", "--", "../src/omnifair")
         return head + ("+" if _git(here, "status", "--porcelain", "--", "../src") else "")
     except (subprocess.SubprocessError, OSError):
         return "unknown"
+
+
+MISSING = "is not here"
+
+
+@functools.cache
+def code() -> str:
+    """omnifair's version and a hash of its source: what a measurement of it is good for."""
+    import omnifair
+
+    folder = Path(omnifair.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return f"omnifair {omnifair.__version__} {digest.hexdigest()[:10]}"
+
+
+def measured(cell: store.Cell) -> str:
+    """The version of what a cell measures: omnifair's code, or another project's release."""
+    from benchmarks.methods import METHODS
+
+    method = METHODS.get(cell.get("method", ""))
+    if method is None or method.ours:
+        return code()
+    if method.peer is not None:
+        return peers.version(method.peer) or f"{method.peer} {MISSING}"
+    package = "fairlearn" if method.name.startswith("fairlearn") else "scikit-learn"
+    return f"{package} {_version(package) or MISSING}"
+
+
+def is_stale(record: store.Record) -> bool:
+    """Whether a record was measured with another version than is here (if one is here)."""
+    here = measured(record["cell"])
+    return not here.endswith(MISSING) and record.get("measured") != here
+
+
+def is_ours(cell: store.Cell) -> bool:
+    """Whether a cell measures omnifair: by one of its methods, or by its nature."""
+    from benchmarks.methods import METHODS
+
+    method = METHODS.get(cell.get("method", ""))
+    return method is None or method.ours
 
 
 def _git(folder: Path, *arguments: str) -> str:

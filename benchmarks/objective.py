@@ -46,23 +46,25 @@ class Goal:
 
 @dataclass(frozen=True)
 class Form:
-    """How much is run: the quick or the full form."""
+    """How much is run.
+
+    ``few`` is for fewer cells (data sets, bounds, panels), ``short`` for the short grids of the
+    methods' own settings, with the learners at their defaults.
+    """
 
     name: str
     seeds: tuple[int, ...]
     limit: float
     max_rows: int | None
-    tune_learner: bool
-
-    @property
-    def quick(self) -> bool:
-        return self.name != "full"
+    few: bool
+    short: bool
 
 
-QUICK = Form("quick", seeds=(0,), limit=6.0, max_rows=5000, tune_learner=False)
-FULL = Form("full", seeds=tuple(range(10)), limit=120.0, max_rows=None, tune_learner=True)
-SMOKE = Form("smoke", seeds=(0,), limit=10.0, max_rows=1500, tune_learner=False)
-FORMS = {form.name: form for form in (QUICK, FULL, SMOKE)}
+SMOKE = Form("smoke", seeds=(0,), limit=10.0, max_rows=1500, few=True, short=True)
+QUICK = Form("quick", seeds=(0,), limit=6.0, max_rows=5000, few=True, short=True)
+MEDIUM = Form("medium", seeds=(0, 1, 2, 3, 4), limit=45.0, max_rows=10000, few=False, short=True)
+FULL = Form("full", seeds=tuple(range(10)), limit=120.0, max_rows=None, few=False, short=False)
+FORMS = {form.name: form for form in (SMOKE, QUICK, MEDIUM, FULL)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,8 @@ class Task:
     validation: Part
     goal: Goal
     seed: int
-    quick: bool
+    # Whether a method tries the short grid of its own settings.
+    short: bool
     limit: float
     # Whether it is one of many bounds, whose candidates are pooled.
     pooled: bool = False
@@ -159,6 +162,6 @@ def task_of(
         split.validation,
         goal,
         split.seed,
-        form.quick,
+        form.short,
         form.limit,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -24,10 +25,12 @@ def todo(
     folder: Path | None = None,
     methods: tuple[str, ...] = (),
     seeds: int | None = None,
+    whose: str | None = None,
 ) -> list[Cell]:
     """The cells of an experiment that are not stored.
 
-    Of these methods only, if any are named, and of the first ``seeds`` splits only.
+    Of these methods only, if any are named, of the first ``seeds`` splits only, and of those
+    that measure omnifair (``whose="ours"``) or another project (``"peers"``) only.
     """
     from benchmarks.experiments import EXPERIMENTS
 
@@ -39,6 +42,7 @@ def todo(
         if store.key(cell) not in done
         and (not methods or cell.get("method") in methods)
         and (seeds is None or cell["seed"] in form.seeds[:seeds])
+        and (whose is None or machine.is_ours(cell) == (whose == "ours"))
     ]
 
 
@@ -71,44 +75,67 @@ def run(
     minutes: float | None = None,
     methods: tuple[str, ...] = (),
     seeds: int | None = None,
+    whose: str | None = None,
     quiet: bool = False,
 ) -> int:
     """Run what is missing; returns how many cells were finished.
 
-    ``jobs`` processes are used, or none but this one; ``minutes`` ends it early.
+    ``jobs`` processes are used, or none but this one; ``minutes`` ends it early. Each experiment
+    then has an equal share of the time that is left, so that none goes without; what the short
+    ones leave over goes to those that were cut off.
     """
+    machine.write(form.name, folder)
+    rounds = [list(numbers)] * (1 if minutes is None else 2)
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    finished = 0
+    for last, queue in enumerate(rounds, 2 - len(rounds)):
+        for place, number in enumerate(queue):
+            cells = todo(number, form, folder, methods, seeds, whose)
+            now = time.monotonic()
+            if (not cells and last) or now > end:
+                continue
+            share = end if last else now + (end - now) / (len(queue) - place)
+            finished += _experiment(number, cells, form, folder, jobs, share, quiet)
+    if time.monotonic() > end and not quiet:
+        print("time is up; the same command goes on from here", flush=True)
+    return finished
+
+
+def _experiment(
+    number: int,
+    cells: list[Cell],
+    form: Form,
+    folder: Path | None,
+    jobs: int,
+    end: float,
+    quiet: bool,
+) -> int:
+    """These cells, until the clock says so; returns how many were finished."""
     from benchmarks.experiments import EXPERIMENTS
 
-    end = None if minutes is None else time.monotonic() + 60 * minutes
-    finished = 0
-    for number in numbers:
-        cells = todo(number, form, folder, methods, seeds)
-        path = store.path_of(form.name, number, folder)
-        total = len(cells)
+    path = store.path_of(form.name, number, folder)
+    if not quiet:
+        print(f"experiment {number}: {len(cells)} cells to run -> {path}", flush=True)
+    # What measures time has the machine for itself.
+    many = min(jobs, 1) if getattr(EXPERIMENTS[number], "ALONE", False) else jobs
+    done = _in_processes(number, cells, form, many) if many else _here(number, cells, form)
+    count = 0
+    for count, (cell, found) in enumerate(done, 1):
+        record = {
+            "cell": cell,
+            **found,
+            "limit": form.limit,
+            "max_rows": form.max_rows,
+            "source": machine.commit(),
+            "measured": machine.measured(cell),
+        }
+        store.append(path, record)
         if not quiet:
-            print(f"experiment {number}: {total} cells to run -> {path}", flush=True)
-        # What measures time has the machine for itself.
-        many = min(jobs, 1) if getattr(EXPERIMENTS[number], "ALONE", False) else jobs
-        done = _in_processes(number, cells, form, many) if many else _here(number, cells, form)
-        for count, (cell, found) in enumerate(done, 1):
-            record = {
-                "cell": cell,
-                **found,
-                "limit": form.limit,
-                "max_rows": form.max_rows,
-                "source": machine.commit(),
-            }
-            store.append(path, record)
-            finished += 1
-            if not quiet:
-                print(f"  {count}/{total} {_line(cell, found)}", flush=True)
-            if end is not None and time.monotonic() > end:
-                if not quiet:
-                    print("time is up; the same command goes on from here", flush=True)
-                done.close()
-                return finished
-        machine.write(form.name, folder)
-    return finished
+            print(f"  {count}/{len(cells)} {_line(cell, found)}", flush=True)
+        if time.monotonic() > end:
+            done.close()
+            break
+    return count
 
 
 def _here(number: int, cells: list[Cell], form: Form) -> Iterator[Found]:

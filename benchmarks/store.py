@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,24 @@ def append(path: Path, record: Record) -> None:
             file.seek(-1, os.SEEK_END)
             start = "" if file.read(1) == b"\n" else "\n"
     with path.open("a") as file:
-        file.write(start + json.dumps(plain(record), sort_keys=True, allow_nan=False) + "\n")
+        file.write(start + _line(record))
         file.flush()
         os.fsync(file.fileno())
+
+
+def keep(path: Path, wanted: Callable[[Record], bool]) -> int:
+    """Keep the records that are wanted only; returns how many are gone."""
+    records = read(path)
+    kept = [record for record in records if wanted(record)]
+    if len(kept) < len(records):
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text("".join(_line(record) for record in kept))
+        temporary.replace(path)
+    return len(records) - len(kept)
+
+
+def _line(record: Record) -> str:
+    return json.dumps(plain(record), sort_keys=True, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

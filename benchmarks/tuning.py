@@ -124,7 +124,7 @@ def learner_settings(name: str, learner: str, seed: int, form: Form) -> dict[str
 
     They are the same for every method, so that what differs is what is done for fairness.
     """
-    if not form.tune_learner:
+    if form.short:
         return {}
     split = split_of(name, seed, form.max_rows)
     part = split.validation

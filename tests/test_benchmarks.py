@@ -15,13 +15,23 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # the benchmarks stand outside the package
 
-from benchmarks import peers, report, runner, store, tuning  # noqa: E402 (after the path)
+from benchmarks import machine, peers, report, runner, store, tuning  # noqa: E402 (after the path)
+from benchmarks.__main__ import main as benchmarks_main  # noqa: E402
 from benchmarks.datasets import cut, load  # noqa: E402
-from benchmarks.experiments import EXPERIMENTS, accuracy, frontier  # noqa: E402
+from benchmarks.experiments import EXPERIMENTS, accuracy, common, frontier  # noqa: E402
 from benchmarks.learners import GRIDS, LEARNERS, make  # noqa: E402
 from benchmarks.methods import GRID, METHODS  # noqa: E402
 from benchmarks.methods.base import Candidate, Method, learner, plain_candidate  # noqa: E402
-from benchmarks.objective import SMOKE, Goal, Score, gap, judge, rows_of, task_of  # noqa: E402
+from benchmarks.objective import (  # noqa: E402
+    FULL,
+    SMOKE,
+    Goal,
+    Score,
+    gap,
+    judge,
+    rows_of,
+    task_of,
+)
 
 from omnifair import DatasetError  # noqa: E402
 
@@ -239,7 +249,9 @@ def test_a_line_that_was_cut_off_is_run_again_and_spoils_no_other(tmp_path):
 
 
 def test_a_run_that_is_killed_goes_on_with_the_cells_that_are_missing(table, tmp_path):
-    command = [sys.executable, "-m", "benchmarks", "run", "--smoke", "2", "--results", tmp_path]
+    # No process of its own beside, which would outlive the killed one.
+    command = [sys.executable, "-m", "benchmarks", "run", "2", "--smoke", "--jobs", "0"]
+    command += ["--results", tmp_path]
     path = store.path_of("smoke", 2, tmp_path)
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     end = time.monotonic() + 20
@@ -264,6 +276,55 @@ def test_a_finished_run_has_nothing_left_to_do(table, tmp_path):
         runner.run([2], TINY, folder=tmp_path, methods=("no constraint",), quiet=True)
     lines = store.path_of("smoke", 2, tmp_path).read_text().splitlines()
     assert len(lines) == len({store.key(json.loads(line)["cell"]) for line in lines}) == 3
+
+
+def test_cells_measured_with_other_code_are_told_and_dropped_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "version", lambda name: f"{name} 1.0")
+    path = store.path_of("smoke", 2, tmp_path)
+    cells = [{"method": name, "n": n} for name in ("omnifair", "OxonFair") for n in (1, 2)]
+    for cell in cells:
+        before = "an older code" if cell["n"] == 1 else machine.measured(cell)
+        store.append(path, {"cell": cell, "result": 1, "measured": before})
+    assert [machine.is_ours(cell) for cell in cells] == [True, True, False, False]
+    assert benchmarks_main(["drop", "2", "--form", "smoke", "--results", str(tmp_path)]) == 0
+    assert len(store.read(path)) == 4
+    benchmarks_main(["drop", "2", "--form", "smoke", "--stale", "--results", str(tmp_path)])
+    assert [r["cell"]["n"] for r in store.read(path)] == [2, 2]
+    benchmarks_main(["drop", "2", "--method", "OxonFair", "--results", str(tmp_path)])
+    assert [r["cell"]["method"] for r in store.read(path)] == ["omnifair"]
+
+
+def test_cells_of_a_peer_that_is_not_here_are_not_stale(monkeypatch):
+    monkeypatch.setattr(peers, "version", lambda name: None)
+    record = {"cell": {"method": "OxonFair"}, "measured": "oxonfair 0.3"}
+    assert not machine.is_stale(record)
+
+
+def test_ours_and_peers_share_the_cells_between_them(tmp_path):
+    for number in EXPERIMENTS:
+        whole, *halves = (
+            {store.key(c) for c in runner.todo(number, SMOKE, tmp_path, whose=whose)}
+            for whose in (None, "ours", "peers")
+        )
+        assert set.union(*halves) == whole
+        assert not set.intersection(*halves)
+
+
+def test_experiments_share_the_time_so_that_none_goes_without(tmp_path, monkeypatch):
+    clock = [0.0]
+
+    def a_minute_each(number, cell, form):
+        clock[0] += 60
+        return cell, {"result": {"reason": "NA: nothing"}, "wall": 60.0}
+
+    monkeypatch.setattr(runner, "timed_cell", a_minute_each)
+    monkeypatch.setattr(runner.time, "monotonic", lambda: clock[0])
+    runner.run([2, 7], SMOKE, folder=tmp_path, minutes=3, methods=("no constraint",), quiet=True)
+    stored = [len(store.read(store.path_of("smoke", number, tmp_path))) for number in (2, 7)]
+    assert stored == [2, 2]  # of three each: 1.5 minutes, then what is left
+    runner.run([2, 7], SMOKE, folder=tmp_path, minutes=3, methods=("no constraint",), quiet=True)
+    stored = [len(store.read(store.path_of("smoke", number, tmp_path))) for number in (2, 7)]
+    assert stored == [3, 3]
 
 
 # -- methods and peers -------------------------------------------------------------------------
@@ -316,6 +377,15 @@ def test_methods_with_an_environment_of_their_own_run(name, task, split):
     assert 0.4 < result["accuracy"] <= 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell")
+def test_a_process_is_charged_for_its_work_and_not_for_waiting():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        time.sleep(0.3)
+        assert peers.used(process.pid) < 0.3
+        process.kill()
+    assert peers.used(process.pid) == np.inf
+
+
 @pytest.mark.parametrize(
     ("name", "goal", "learner"),
     [
@@ -357,12 +427,50 @@ def test_the_report_is_written_from_stored_results_alone(tmp_path, monkeypatch):
         monkeypatch.setattr(tuning, name, lambda *_: pytest.fail("the report ran a method"))
     path = report.write(tmp_path / "results", tmp_path / "docs")
     text = path.read_text()
-    assert "| omnifair | -1.0; gap 0.020, met 1/1 | -2.1 |" in text  # the paper's beside ours
-    assert "NA(1) [-0.1; gap 0.080, met 0/1]" in text
+    beside = "| **omnifair** | -1.0<br>gap 0.020, met 1/1 | -2.1 |"  # the paper's own number
+    assert beside in text
+    assert "NA(1)<br>[-0.1<br>gap 0.080, met 0/1]" in text
     assert "- omnifair PlugIn: NA: this version of omnifair has no PlugIn" in text
     assert "adult LR: omnifair -1.00 at a test gap of 0.020, fairlearn GridSearch -0.50" in text
     assert "Not run yet." in text
+    assert "omnifair: 2 of 24 cells, splits 0" in text
+    assert "| 0 of 1 cells, over 1 split(s); in 0 a rival" in text  # GridSearch's gap is larger
     assert report.write(tmp_path / "results", tmp_path / "docs").read_text() == text
+
+
+def test_the_form_with_the_most_finished_cells_is_shown(tmp_path):
+    for form, count in ((FULL, 1), (SMOKE, 2)):
+        for cell in accuracy.cells(form)[:count]:
+            store.append(store.path_of(form.name, 1, tmp_path), {"cell": cell, "result": {}})
+    form, records = report.choose(1, tmp_path)
+    assert (form.name, len(records)) == ("smoke", 2)
+
+
+def test_a_figure_is_kept_only_by_the_whole_table():
+    def record(dataset, learner, method, right):
+        cell = {"dataset": dataset, "learner": learner, "method": method, "seed": 0}
+        result = {"accuracy": right, "gaps": {"SP": 0.02}, "met": method != "no constraint"}
+        return {"cell": cell, "result": result}
+
+    rows = [
+        record(dataset, learner, method, right)
+        for dataset in common.DATASETS
+        for learner in accuracy.LEARNERS
+        for method, right in (
+            ("no constraint", 0.9),
+            ("omnifair", 0.89),
+            ("AIF360 Reweighing", 0.8),
+        )
+    ]
+    [aim] = accuracy.aims(rows)
+    assert (aim.kept, aim.beaten) == (True, ())
+    [aim] = accuracy.aims(rows[:-3])
+    assert aim.kept is None
+    for worse in rows[2 : 3 * 4 : 3]:
+        worse["result"]["accuracy"] = 0.895  # now ahead of omnifair in four cells
+    [aim] = accuracy.aims(rows)
+    assert (aim.kept, len(aim.beaten)) == (False, 4)
+    assert "adult LR: omnifair -1.00" in aim.beaten[0]
 
 
 def test_cells_of_all_experiments_differ_and_name_known_methods():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Part
 from benchmarks.learners import make
+from benchmarks.methods.base import stopwatch
 from benchmarks.objective import Form
 from benchmarks.store import Cell, Record
 from benchmarks.tables import by, mean, percent, table
@@ -40,12 +40,12 @@ def cells(form: Form) -> list[Cell]:
     cases: list[Cell] = [{"case": case, "seed": seed} for seed in form.seeds for case in CASES]
     if form.name == "smoke":
         return cases
-    sizes = SIZES[:1] if form.quick else SIZES
-    learners = ("LR",) if form.quick else ("LR", "LightGBM")
+    sizes = SIZES[:1] if form.few else SIZES
+    learners = ("LR",) if form.few else ("LR", "LightGBM")
     return cases + [
         {"case": "scale", "dataset": dataset, "learner": learner, "size": size, "seed": seed}
         for seed in form.seeds[:3]
-        for dataset in (("acs_income",) if form.quick else SCALE)
+        for dataset in (("acs_income",) if form.few else SCALE)
         for learner in learners
         for size in sizes
     ]
@@ -77,9 +77,9 @@ def fit(
     train, part, test = split.train, split.validation, split.test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        plain = make(learner).fit(train.X, train.y)
-        plain_seconds = time.perf_counter() - start
+        with stopwatch() as seconds:
+            plain = make(learner).fit(train.X, train.y)
+            plain_seconds = seconds()
         model = FairClassifier(
             make(learner),
             [parse(text) for text in texts],
@@ -87,9 +87,9 @@ def fit(
             on_infeasible="closest",
             random_state=seed,
         )
-        start = time.perf_counter()
-        model.fit(train.X, train.y, sensitive_features=of(train))
-        seconds = time.perf_counter() - start
+        with stopwatch() as seconds:
+            model.fit(train.X, train.y, sensitive_features=of(train))
+            taken = seconds()
         found = {
             name: _measures(texts, test, of(test), predictor.predict(test.X))
             for name, predictor in (("plain", plain), ("fair", model))
@@ -97,7 +97,7 @@ def fit(
     return {
         **found,
         "rows": len(train) + len(part) + len(test),
-        "seconds": seconds,
+        "seconds": taken,
         "plain_seconds": plain_seconds,
         "trainings": int(model.report().trainings),
         "status": str(model.status_.name),
@@ -161,7 +161,7 @@ def section(records: list[Record]) -> str:
         if case == "scale":
             factor = mean([r["seconds"] / r["plain_seconds"] for r in done])
             seconds = mean([r["seconds"] for r in done])
-            numbers = [f"{seconds:.1f}", f"{factor:.1f}", trainings]
+            numbers = [f"{seconds:.2f}", f"{factor:.1f}", trainings]
             scale.append([dataset, learner, size, *numbers, *reached, *accuracy])
         else:
             name, used, texts = CASES[case][0], CASES[case][1], CASES[case][2]

@@ -11,7 +11,7 @@ from benchmarks import paper
 from benchmarks.experiments.common import method_of, task_for
 from benchmarks.objective import Form, Goal
 from benchmarks.store import Cell, Record
-from benchmarks.tables import by, figure, mean, percent, reasons, se, style, table
+from benchmarks.tables import by, figure, mean, percent, reasons, spread, style, table
 from benchmarks.tuning import run as run_method
 
 NUMBER = 2
@@ -22,7 +22,7 @@ PEERS = ("fairlearn ExponentiatedGradient", "fairlearn GridSearch")
 
 
 def cells(form: Form) -> list[Cell]:
-    shares = (0.1, 0.5, 1.0) if form.quick else (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+    shares = (0.1, 0.5, 1.0) if form.few else (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
     seeds = (0, 1, 2) if form.name == "quick" else form.seeds
     return [
         {"dataset": "compas", "learner": "LR", "method": method, "share": share, "seed": seed}
@@ -52,7 +52,7 @@ def section(records: list[Record]) -> str:
         accuracy = mean([r["accuracy"] for r in done])
         size = round(mean([r["rows"] for r in done]))
         met = f"{sum(r['met'] for r in done)}/{len(group)}"
-        rows.append([method, size, percent(accuracy), f"{mean(gaps):.3f} ± {se(gaps):.3f}", met])
+        rows.append([method, size, percent(accuracy), spread(gaps, ".3f"), met])
         curves.setdefault(method, []).append((size, accuracy, mean(gaps)))
 
     def draw(axis: Any, column: int) -> None:

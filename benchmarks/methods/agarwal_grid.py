@@ -14,7 +14,7 @@ from benchmarks.objective import Task
 
 class AgarwalGrid(Method):
     name = "fairlearn GridSearch"
-    about = "a grid of 41 multipliers (quick: 15), grid_limit 2; every model is a candidate"
+    about = "a grid of 41 multipliers (short: 15), grid_limit 2; every model is a candidate"
     paper = "Agarwal et al."
     bound_free = True
     whole_grid = True
@@ -27,7 +27,7 @@ class AgarwalGrid(Method):
     def candidates(self, task: Task) -> Iterator[Candidate]:
         from fairlearn.reductions import GridSearch
 
-        size = 15 if task.quick else 41
+        size = 15 if task.short else 41
         with warnings.catch_warnings(), stopwatch() as seconds:
             warnings.simplefilter("ignore")
             search = GridSearch(learner(task), moment(task.goal.only, 1e-4), grid_size=size)

@@ -64,7 +64,7 @@ class Calmon(PeerMethod):
         return super().reason(task)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        values = (0.05,) if task.quick else (0.05, 0.02, 0.1)
+        values = (0.05,) if task.short else (0.05, 0.02, 0.1)
         return [{"dataset": task.dataset, "epsilon": value} for value in values]
 
     def arrays(self, task: Task) -> dict[str, NDArray[Any]]:

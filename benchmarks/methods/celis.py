@@ -21,5 +21,5 @@ class Celis(PeerMethod):
     learners = ("LR",)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        values = (0.8, 0.95, 0.5) if task.quick else (0.8, 0.95, 0.5, 0.3, 0.7, 0.9)
+        values = (0.8, 0.95, 0.5) if task.short else (0.8, 0.95, 0.5, 0.3, 0.7, 0.9)
         return [{"tau": value, "type": TYPES[str(task.goal.only)]} for value in values]

@@ -19,7 +19,7 @@ class FairGBM(PeerMethod):
     many_metrics = True
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        rates = (0.1, 1.0) if task.quick else (0.1, 1.0, 0.01)
+        rates = (0.1, 1.0) if task.short else (0.1, 1.0, 0.01)
         fixed = {"n_estimators": 100, "constraint_type": ",".join(task.goal.metrics)}
         return [
             {"multiplier_learning_rate": rate, "slack": slack * task.goal.eps, **fixed}

@@ -14,7 +14,7 @@ from benchmarks.peers import Worker
 
 def learner_settings(task: Task) -> tuple[dict[str, Any], ...]:
     """What is left to tune for a method without a knob: the learner's own settings."""
-    others = () if task.quick else GRIDS[task.learner]
+    others = () if task.short else GRIDS[task.learner]
     return (task.settings, *(s for s in others if s != task.settings))
 
 

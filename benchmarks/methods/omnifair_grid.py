@@ -16,4 +16,4 @@ class OmnifairGrid(OmnifairMethod):
     def strategy(self, task: Task) -> Any:
         from omnifair import GridSearch
 
-        return GridSearch(points=9 if task.quick else self.points)
+        return GridSearch(points=9 if task.short else self.points)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.methods.base import Candidate, learner, stopwatch
+from benchmarks.methods.base import Candidate, learner, stopwatch, with_learner
 from benchmarks.methods.peer_base import PeerMethod, group_codes
 from benchmarks.objective import Rows, Task
 from benchmarks.peers import Worker
@@ -16,6 +16,8 @@ from benchmarks.peers import Worker
 
 class ScorePeer(PeerMethod):
     """A method over the scores of a learner that is fitted here, once."""
+
+    trainings = 0
 
     def scored(self, task: Task) -> tuple[Callable[[Rows], NDArray[Any]], float]:
         """The matrix that the worker sees, and the seconds that its learner took."""
@@ -26,8 +28,9 @@ class ScorePeer(PeerMethod):
         method = _With(self, features)
         worker = Worker(str(self.peer), self.script)
         codes = group_codes(task)
-        for one in method.fitted(task, worker):
-            yield self._candidate(task, worker, one, codes, features, once)
+        for number, one in enumerate(method.fitted(task, worker)):
+            candidate = self._candidate(task, worker, one, codes, features)
+            yield with_learner(candidate, once) if number == 0 else candidate
 
 
 class _With(PeerMethod):

@@ -29,6 +29,8 @@ class PeerMethod(Method):
     """A method whose models live in a worker; ``settings`` and ``arrays`` say what it is sent."""
 
     script: ClassVar[str]
+    # How often it trains for one setting.
+    trainings: ClassVar[int] = 1
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
         """Its grid, the most natural setting first."""
@@ -78,7 +80,6 @@ class PeerMethod(Method):
         one: Fitted,
         codes: dict[Any, int],
         features: Callable[[Rows], NDArray[Any]],
-        extra: float = 0.0,
     ) -> Candidate:
         def ask(rows: Rows) -> dict[str, NDArray[Any]]:
             if rows.X is task.validation.X:
@@ -87,5 +88,5 @@ class PeerMethod(Method):
 
         score = (lambda rows: ask(rows)["scores"]) if "scores" in one.arrays else None
         return Candidate(
-            one.settings, lambda rows: ask(rows)["labels"], one.seconds + extra, 1, score
+            one.settings, lambda rows: ask(rows)["labels"], one.seconds, self.trainings, score
         )

@@ -21,10 +21,10 @@ class Thomas(PeerMethod):
     learners = ("LR",)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        shares = (1.0, 2.0) if task.quick or task.pooled else (1.0, 2.0, 4.0)
+        shares = (1.0, 2.0) if task.short or task.pooled else (1.0, 2.0, 4.0)
         fixed = {
             "metric": task.goal.only,
             "delta": 0.05,
-            "maxiter": 50 if task.quick else 300,
+            "maxiter": 50 if task.short else 300,
         }
         return [{"bound": share * task.goal.eps, **fixed} for share in shares]

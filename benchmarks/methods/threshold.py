@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from benchmarks.methods.agarwal import no_fairlearn
-from benchmarks.methods.base import Candidate, Method, learner, stopwatch
+from benchmarks.methods.base import Candidate, Method, learner, stopwatch, with_learner
 from benchmarks.objective import Part, Task
 
 NAMES = {
@@ -50,14 +50,16 @@ class Threshold(Method):
     def candidates(self, task: Task) -> Iterator[Candidate]:
         with stopwatch() as seconds:
             model = _Doubles(learner(task).fit(task.train.X, task.train.y))
-            once = seconds()
+            once: float | None = seconds()
         for where, part in (("validation", task.validation), ("training", task.train)):
             for tol in (task.goal.eps, task.goal.eps / 2, None):
                 with stopwatch() as seconds:
                     fitted = self._fit(model, part, task, tol)
                     taken = seconds()
                 settings = {"fitted on": where, "tol": tol}
-                yield self._candidate(fitted, model, settings, once + taken, task.seed)
+                candidate = self._candidate(fitted, model, settings, taken, task.seed)
+                yield candidate if once is None else with_learner(candidate, once)
+                once = None
 
     @staticmethod
     def _fit(model: Any, part: Part, task: Task, tol: float | None) -> Any:
@@ -83,6 +85,6 @@ class Threshold(Method):
             settings,
             lambda rows: fitted.predict(rows.X, sensitive_features=rows.group, random_state=seed),
             taken,
-            1,
+            0,
             lambda rows: fitted._pmf_predict(rows.X, sensitive_features=rows.group)[:, 1],
         )

@@ -10,7 +10,7 @@ from benchmarks.objective import Task
 
 class Zafar(PeerMethod):
     name = "scikit-lego (Zafar)"
-    about = "covariance_threshold over 0 .. 0.1 at C 1, and 0 at C 0.01, 0.001 (quick: 3 values)"
+    about = "covariance_threshold over 0 .. 0.1 at C 1, and 0 at C 0.01, 0.001 (short: 3 values)"
     paper = "Zafar et al."
     peer = "scikit-lego"
     script = "sklego_zafar.py"
@@ -19,9 +19,8 @@ class Zafar(PeerMethod):
     learners = ("LR",)
 
     def settings(self, task: Task) -> list[dict[str, Any]]:
-        quick = (0.01, 0.0, 0.03)
-        values = quick if task.quick else (*quick, 0.003, 0.06, 0.1)
-        strong = () if task.quick else ((0.0, 0.01), (0.0, 0.001))
+        pairs = [(0.01, 1.0), (0.0, 1.0), (0.03, 1.0), (0.0, 0.01), (0.0, 0.001)]
+        if not task.short:
+            pairs += [(0.003, 1.0), (0.06, 1.0), (0.1, 1.0)]
         fixed = {"penalty": "l2", "metric": task.goal.only}
-        pairs = [*((value, 1.0) for value in values), *strong]
         return [{"covariance_threshold": value, "C": c, **fixed} for value, c in pairs]

@@ -1,12 +1,16 @@
 """What every worker does with its folder. Runs in the peers' own, older Pythons."""
 
 import json
-import pickle
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+
+try:  # some models hold functions, which the standard library's pickle refuses
+    import cloudpickle as pickle
+except ImportError:
+    import pickle
 
 
 def serve(fit, predict):
@@ -24,17 +28,17 @@ def serve(fit, predict):
     arrays = dict(np.load(folder / "in.npz"))
     for number, settings in enumerate(json.loads((folder / "in.json").read_text())["settings"]):
         record = {}
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             model, out = fit(settings, arrays)
-            record["seconds"] = time.perf_counter() - start
+            record["seconds"] = time.process_time() - start
             if model is not None:
                 (folder / f"{number}.pkl").write_bytes(pickle.dumps(model))
                 rows = {"X": arrays["Xv"], "group": arrays["gv"]}
                 out = {**out, **predict(model, rows)}
             np.savez(folder / f"{number}.npz", **out)
         except Exception as error:
-            record["seconds"] = time.perf_counter() - start
+            record["seconds"] = time.process_time() - start
             text = str(error).strip().splitlines() or [""]
             record["error"] = f"{type(error).__name__}: {text[0][:160]}"
         temporary = folder / f"{number}.tmp"
