@@ -23,6 +23,8 @@ PRICE = 0.02
 CLOSE = 0.1
 # A multiplier below this share of the objective's range does nothing.
 IDLE = 1e-3
+# Of more demands than this a step is dear, and a rough answer has to do.
+MANY = 200
 
 # The margins of a trial's model on the surrogate's rows, between -1 and 1; None where it has none.
 Margins = Callable[[Trial], Array | None]
@@ -170,12 +172,16 @@ class Guide:
 
     # -- where to look ---------------------------------------------------------------------------
 
-    def ask(self, inside: Array) -> Response:
-        """The multipliers at which every bound should be met with ``inside`` to spare."""
+    def ask(self, inside: Array, begin: Array | None = None) -> Response:
+        """The multipliers at which every bound should be met with ``inside`` to spare.
+
+        Looked for from ``begin`` on, or from where it came closest.
+        """
         structure = self.surrogate.problem.structure
         low, high = structure.objective.range
         aim = structure.bounds - inside
-        begin = self._first(aim) if len(self.seen) == 1 else self.best.multipliers
+        if begin is None:
+            begin = self._first(aim) if len(self.seen) == 1 else self.best.multipliers
         close = max(CLOSE * float(inside.min(initial=np.inf)), 1e-5)
         return self.expect(self._complement(begin, aim, high - low, close))[0]
 
@@ -227,7 +233,7 @@ class Guide:
         signed = begin[first] - np.where(two, begin[second], 0.0)
         value, jacobian, binds = residual(signed)
         damping = 1e-4
-        for _ in range(40):
+        for _ in range(40 if len(signed) <= MANY else 10):
             if np.abs(value).max() < close or damping > 1e3:
                 break
             normal = jacobian.T @ jacobian + damping * np.eye(len(signed))

@@ -33,6 +33,12 @@ DEAR = 3.0
 # Where no bound is met yet, so many trainings are made at most, and so many more for each demand.
 FIRST, EACH = 5, 10
 
+# How many trainings one row after the other may take, where all together led nowhere.
+OTHERS = 10
+
+# How far a multiplier is pushed at least where the guide knows no better (range of the objective).
+PUSH = 0.05
+
 # So many trainings take weights at what is expected before they take them at what was reached.
 HOPED = 4
 
@@ -100,7 +106,12 @@ class GuidedSearch:
         share = self._share(setting)
         if share < 1:
             guide = yield from self.pursue(guide, Proposal(plain.multipliers, share=share))
-        yield from self.pursue(guide, Proposal(plain.multipliers), _best(guide.seen[1:]))
+        guide = yield from self.pursue(guide, Proposal(plain.multipliers), _best(guide.seen[1:]))
+        full = [t for t in guide.seen if t.proposal.share == 1]
+        if _best(full) is None and len(guide.demands) > 1:
+            # One row after the other is another way through, where all together went astray.
+            others = BracketSearch(slack=self.slack).after(plain, problem)
+            yield from _at_most(OTHERS, others)
 
     @staticmethod
     def _guide(setting: Setting, plain: Trial) -> Guide | None:
@@ -169,16 +180,19 @@ class GuidedSearch:
 
         Rows are aimed at the middle of their room; each proposal that missed is a sign that the
         learner's answers are rough, so that the aim goes deeper, and deeper still where the guide
-        has nothing new to say.
+        has nothing new to say. Where no bound has been met it is asked from other places too.
         """
         misses = list(takewhile(lambda t: not t.satisfied, reversed(trials[2:])))
         depth = min(0.5 + 0.25 * len(misses), 1.0)
-        for deeper in (1.0, 2.0, 4.0):
-            asked = guide.ask(depth * deeper * room)
-            response = _safeguarded(guide, asked, trials, room)
-            if response is None or not _tried(response.multipliers, trials):
-                return response
-        return None
+        best = guide.best.multipliers
+        lost = _best(trials) is None
+        for begin in (None, guide.prior, 2 * best) if lost else (None,):
+            for deeper in (1.0, 2.0, 4.0):
+                asked = guide.ask(depth * deeper * room, begin)
+                response = _safeguarded(guide, asked, trials, room)
+                if response is None or not _tried(response.multipliers, trials):
+                    return response
+        return _pushed(guide, trials) if lost else None
 
     def room(self, problem: Problem, trial: Trial) -> Array:
         """How much of each row's bound may be left unused."""
@@ -270,6 +284,18 @@ class GuidedSearch:
         return max(gains)
 
 
+def _at_most(trainings: int, steps: Steps) -> Steps:
+    """The steps of another search, for so many trainings at most."""
+    waiting = next(steps, [])
+    while waiting and trainings > 0:
+        trainings -= len(waiting)
+        trials = yield waiting
+        try:
+            waiting = steps.send(trials)
+        except StopIteration:
+            return
+
+
 def _best(trials: Sequence[Trial]) -> Trial | None:
     """The best that meets the bounds, where one does."""
     met = [t for t in trials if t.satisfied]
@@ -280,6 +306,19 @@ def _tried(multipliers: Array, trials: Sequence[Trial]) -> bool:
     """Whether a training was made with these multipliers, as far as a learner can tell."""
     near = SAME * np.abs(multipliers).max(initial=0.0)
     return any(np.abs(t.multipliers - multipliers).max(initial=0.0) <= near for t in trials)
+
+
+def _pushed(guide: Guide, trials: Sequence[Trial]) -> Response | None:
+    """More of what the closest training was short of, where the guide knows no better."""
+    structure = guide.surrogate.problem.structure
+    low, high = structure.objective.range
+    short = guide.best.measurement.violations > TOLERANCE
+    step = np.where(short, np.maximum(guide.prior, PUSH * (high - low)), 0.0)
+    for times in 2.0 ** np.arange(6):
+        multipliers = guide.best.multipliers + times * step
+        if step.any() and not _tried(multipliers, trials):
+            return guide.surrogate.response(multipliers, guide.anchor.measurement.cells)
+    return None
 
 
 def _safeguarded(

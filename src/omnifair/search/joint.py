@@ -56,10 +56,14 @@ def joint_chances(
     chances = np.zeros((len(problem), 2 * len(problem.structure.member)))
     for part in setting.folds:
         here = part.rows[np.isin(part.rows, rows)]
-        matrix = features.transform(_safe_indexing(part.X_test, np.searchsorted(part.rows, here)))
+        try:
+            some = _safe_indexing(part.X_test, np.searchsorted(part.rows, here))
+            matrix = features.transform(some)
+        except (TypeError, ValueError):  # columns of another kind than in training
+            return None
         chances[np.ix_(here, model.classes_)] = model.predict_proba(matrix)
     chances = chances[rows]
-    if margins is not None:
+    if margins is not None and len(np.unique(problem.labels[rows])) == 2:
         chances = _with_labels(chances, _calibrated(problem, margins, rows))
     return chances
 
@@ -100,17 +104,20 @@ def margins_of(setting: Setting, trial: Trial, rows: NDArray[np.intp]) -> Array 
 
 
 def _margins(model: Any, X: Any, positive: Any) -> Array | None:
-    classes = getattr(model, "classes_", None)
-    if classes is None:
+    classes = list(getattr(model, "classes_", ()))
+    if len(classes) not in (1, 2) or (len(classes) == 2 and positive not in classes):
         return None
     if len(classes) == 1:
         return np.full(_num_samples(X), 1.0 if classes[0] == positive else -1.0)
-    if hasattr(model, "predict_proba"):
-        chance = np.asarray(model.predict_proba(X), dtype=float)
-        return np.asarray(2 * chance[:, int(np.flatnonzero(classes == positive)[0])] - 1)
-    if hasattr(model, "decision_function"):
-        clear = np.tanh(np.asarray(model.decision_function(X), dtype=float) / 2)
-        return clear if classes[1] == positive else -clear
+    place = classes.index(positive)
+    try:
+        if hasattr(model, "predict_proba"):
+            return np.asarray(2 * np.asarray(model.predict_proba(X), dtype=float)[:, place] - 1)
+        if hasattr(model, "decision_function"):
+            clear = np.tanh(np.asarray(model.decision_function(X), dtype=float) / 2)
+            return clear if place == 1 else -clear
+    except Exception:  # whatever a learner does: it is asked for more than its predictions here
+        return None
     return None
 
 
