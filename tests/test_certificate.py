@@ -501,3 +501,21 @@ def test_a_problem_is_certified_without_a_model():
     problem = problem_of([gap(SP, by="sex") <= 0.05], people, y)
     h = bits(rows(**EVEN)[0][:, 0])
     assert certify_predictions(problem, h, 0.9).confidence == 0.9
+
+
+def test_the_sample_size_of_several_constraints_is_asked_for_one_by_one():
+    with pytest.raises(DeclarationError, match="one constraint at a time"):
+        sample_size([gap(selection_rate, by="sex") <= 0.05], rates=[0.1, 0.12])
+
+
+def test_a_model_that_keeps_no_record_of_its_rows_is_certified_with_a_word_about_it():
+    population = make_lending(400, random_state=0)
+    model = LogisticRegression().fit(population.X[["score"]], population.y)
+    told = certify(
+        model,
+        overall(selection_rate) <= 1,
+        population.X[["score"]],
+        population.y,
+        sensitive_features=population.sensitive_features,
+    )
+    assert "whether these rows are new could not be checked: LogisticRegression" in str(told)

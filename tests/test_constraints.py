@@ -1,5 +1,6 @@
 import copy
 import math
+import operator
 import pickle
 
 import numpy as np
@@ -222,3 +223,10 @@ def test_what_is_not_a_list_of_constraints_is_refused_with_what_to_write(value, 
 )
 def test_a_constraint_can_be_text_when_all_of_it_is_plain_constants(constraint, expected):
     assert can_be_text(constraint) == expected
+
+
+def test_constraints_combined_by_signs_are_told_to_be_items_of_a_list():
+    one, other = gap(SP, by="sex") <= 0.1, overall(SP) <= 0.3
+    for combine in (operator.and_, operator.or_):
+        with pytest.raises(DeclarationError, match="its own item of a list"):
+            combine(one, other)

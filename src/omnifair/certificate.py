@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -226,10 +226,18 @@ def certify(
     predicted = np.asarray(model.predict(X))
     classes = _classes(model, labels, predicted, pos_label)
     given = as_given(X, labels, sensitive_features, sample_weight, classes)
-    refuse_seen(getattr(model, "fingerprint_", None), X, given.bits)
+    record = getattr(model, "fingerprint_", None)
+    refuse_seen(record, X, given.bits)
     problem = bind(bound, accuracy, given.frame, given.bits, given.weights, "the rows to certify")
     refuse_missing(_known_groups(model), problem)
-    return certify_predictions(problem, classes.bits(predicted), 1 - error, max_weight=max_weight)
+    found = certify_predictions(problem, classes.bits(predicted), 1 - error, max_weight=max_weight)
+    if record is not None:
+        return found
+    note = (
+        f"whether these rows are new could not be checked: {type(model).__name__} keeps no record "
+        "of those that it was trained on"
+    )
+    return replace(found, notes=(*found.notes, note))
 
 
 def checked_confidence(confidence: Any) -> float:
@@ -600,7 +608,10 @@ def sample_size(
     error = 1 - checked_confidence(confidence)
     if not 0 < power < 1:
         raise DeclarationError(f"power={power!r}: pass a number between 0 and 1, such as 0.9.")
-    as_constraints(constraint)  # refuses what is none
+    if len(as_constraints(constraint)) != 1 or not isinstance(constraint, Constraint):
+        raise DeclarationError(
+            "sample_size takes one constraint at a time: ask for each, and take the largest."
+        )
     names, expected, parts, within = _by_group(constraint, rates, shares, behind)
     exact = [row.excess() for row in _expected(constraint, [10**9] * len(names), expected)]
     if max(exact) > -1e-7:

@@ -299,6 +299,15 @@ def too_little_data(problem: Problem, measured: Measurement) -> list[str]:
     return notes
 
 
+def finer_than_noise(problem: Problem, measured: Measurement) -> list[str]:
+    """Every constraint whose bound chance alone may cross, though one row cannot."""
+    return [
+        _noise(sample)
+        for sample in samples(problem, measured)
+        if sample.too_noisy and not sample.too_coarse
+    ]
+
+
 # -- in words ----------------------------------------------------------------------------------
 
 
@@ -326,7 +335,7 @@ def _alone(conflict: Conflict, found: Diagnosis, nearest: dict[str, Nearest]) ->
     ]
     told += [f"  With {_held(side, nearest)} {_came('it', side)}." for side in conflict.sides]
     if len(nearest) > 1 and not conflict.sides:
-        told.append("  No other constraint kept it farther off: it is out of reach by itself.")
+        told.append("  In none of them did another constraint keep it farther off.")
     return told
 
 
@@ -365,16 +374,20 @@ def _of_sample(sample: Sample) -> list[str]:
     if not sample.missed > TOLERANCE or not np.isfinite(sample.error) or sample.too_coarse:
         return []  # met; or told by name among the notes
     if sample.too_noisy:
-        return [
-            f"{sample.constraint} is finer than these rows can show: its standard error here is "
-            f"about {sample.error:.4f} ({sample.thinnest} rests on {sample.rows:.4g} rows)."
-        ]
+        return [f"{_noise(sample)}."]
     if sample.missed < sample.error:
         return [
             f"{sample.constraint} is missed by {sample.missed:.4f}, less than its standard error "
             f"on these rows ({sample.error:.4f}): that may be chance."
         ]
     return []
+
+
+def _noise(sample: Sample) -> str:
+    return (
+        f"{sample.constraint} is finer than these rows can show: its standard error here is "
+        f"about {sample.error:.4f} ({sample.thinnest} rests on {sample.rows:.4g} rows)"
+    )
 
 
 def _trainings(count: int) -> str:

@@ -45,6 +45,12 @@ class Declared:
             "[each(rate, by=...) >= 0.1, each(rate, by=...) <= 0.2]."
         )
 
+    def __and__(self, other: Any) -> NoReturn:
+        bool(self)
+        raise AssertionError  # never reached
+
+    __rand__ = __or__ = __ror__ = __and__
+
     def __lt__(self, other: Any) -> NoReturn:
         raise DeclarationError("A strict '<' cannot be checked on data: use '<='.")
 

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from omnifair.certificate import Certificate
-from omnifair.diagnosis import Diagnosis, behind, diagnose, too_little_data
+from omnifair.diagnosis import (
+    Diagnosis,
+    behind,
+    diagnose,
+    finer_than_noise,
+    too_little_data,
+)
 from omnifair.problem import Problem
 from omnifair.search.loop import Solution, Status
 
@@ -198,6 +204,8 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
             f"denominator and could not be judged: {names}"
         )
     notes += too_little_data(problem, solution.trial.measurement)
+    if solution.trial.satisfied:  # where they are not met, the diagnosis says it
+        notes += finer_than_noise(problem, solution.trial.measurement)
     return notes
 
 
@@ -230,7 +238,8 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
     reached = {tuple(r[a.measure] for a in report.asked) for r in solution.records}
     if len(solution.records) > 2 and len(reached) == 1:
         lines.append(
-            f"  No training changed any rate: does {report.estimator} really use sample_weight?"
+            "  No training changed any rate. Either the constraints ask for what the objective "
+            f"asks for already, or {report.estimator} makes no use of sample_weight."
         )
     more = "" if report.certificate is None else " (or a larger share to certify on)"
     lines.append(
