@@ -110,7 +110,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         How often the estimator may be fitted at most, all folds and refits counted. None leaves
         it to the strategy.
     time_budget
-        After how many seconds no other training is begun. None leaves it to the strategy.
+        After how many seconds no other training is begun, but for refits (of ``refit`` and of
+        folds). None leaves it to the strategy.
     warm_start
         Whether trainings go on from the coefficients of the plain model: ``"auto"`` where that
         reaches the same optimum (penalised logistic regression), True also for neural networks
