@@ -19,6 +19,7 @@ import omnifair
 from omnifair import (
     DataError,
     FairClassifier,
+    GuidedSearch,
     InfeasibleError,
     InfeasibleWarning,
     LearnerError,
@@ -30,6 +31,9 @@ from omnifair import (
     parse,
 )
 from omnifair.rates import (
+    FN,
+    FP,
+    TP,
     balanced_accuracy,
     error_cost,
     false_positive_rate,
@@ -317,10 +321,36 @@ def test_weights_count_in_every_rate():
 def test_a_weight_of_two_is_the_row_twice():
     weight = np.random.RandomState(1).randint(1, 3, size=len(Y))
     twice = np.repeat(np.arange(len(Y)), weight)
-    one = fair().fit(X, Y, sensitive_features=PEOPLE, sample_weight=weight)
-    other = fair().fit(X.iloc[twice], Y[twice], sensitive_features=PEOPLE.iloc[twice])
+    # In training and in every rate. That two rows tell more than one row of weight two is another
+    # matter, so the search must not ask here how much the rows can tell.
+    exact = GuidedSearch(resolution=0)
+    one = fair(strategy=exact).fit(X, Y, sensitive_features=PEOPLE, sample_weight=weight)
+    other = fair(strategy=exact).fit(X.iloc[twice], Y[twice], sensitive_features=PEOPLE.iloc[twice])
     assert one.report().asked[0].reached == pytest.approx(other.report().asked[0].reached)
     assert np.allclose(one.estimator_.coef_, other.estimator_.coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "bound"), [(None, 0.1), (0.9, 0.25)], ids=["as measured", "with a promise"]
+)
+def test_the_unit_of_weights_changes_nothing_of_a_search(confidence, bound):
+    people = make_people(2000)
+    # A rate over predictions has no exact test, so what is aimed at rests on standard errors.
+    constraint = gap((TP + TP) / (TP + TP + FP + FN), by="sex") <= bound
+    found = []
+    for unit in (2.0**-10, 1.0, 2.0**10):  # powers of two, so that no learner rounds otherwise
+        model = fair(
+            constraint,
+            estimator=DecisionTreeClassifier(max_depth=4, random_state=0),
+            confidence=confidence,
+            on_infeasible="closest",
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InfeasibleWarning)
+            model.fit(*people[:2], sensitive_features=people[2], sample_weight=np.full(2000, unit))
+        found.append((model.status_, len(model.trials_), model.multipliers_))
+    assert found[0] == found[1] == found[2]
+    assert found[1][1] > 1
 
 
 def test_rows_of_weight_zero_are_as_if_they_were_not_there():

@@ -241,6 +241,35 @@ def test_an_objective_that_right_decisions_both_raise_and_lower_is_refused():
         check_objective(selection_rate)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1000.0])
+def test_the_unit_of_weights_changes_no_standard_error(unit):
+    constraints = [gap(SP, by="race") <= 0.1, each(FDR, by="sex") <= 0.2, overall(FNR) <= 0.3]
+    one, other = (problem_of(constraints, PEOPLE, Y, W * c) for c in (1.0, unit))
+    errors = one.spread(one.measure(H))
+    assert np.all(errors > 0)
+    assert other.spread(other.measure(H)) == pytest.approx(errors)
+
+
+def test_equal_weights_of_any_size_give_the_standard_error_of_the_rows_as_they_are():
+    problem = problem_of([overall(SP) <= 0.5], PEOPLE, Y, np.full(N, 7.0))
+    rate = H.mean()
+    assert problem.spread(problem.measure(H)) == pytest.approx([math.sqrt(rate * (1 - rate) / N)])
+
+
+def test_a_row_of_weight_three_measures_like_three_rows_and_tells_less():
+    # Whether rows of a weight are many people or one is unknown: the error is not understated.
+    weights = np.where(np.arange(N) % 2, 3.0, 1.0)
+    copies = np.repeat(np.arange(N), weights.astype(int))
+    weighted = problem_of([overall(SP) <= 0.5], PEOPLE, Y, weights)
+    people = {name: values[copies] for name, values in PEOPLE.items()}
+    copied = problem_of([overall(SP) <= 0.5], people, Y[copies])
+    seen, twin = weighted.measure(H), copied.measure(H[copies])
+    assert seen.rates == pytest.approx(twin.rates)
+    rate, effective = float(seen.rates[0]), weights.sum() ** 2 / (weights**2).sum()
+    assert weighted.spread(seen) == pytest.approx([math.sqrt(rate * (1 - rate) / effective)])
+    assert np.all(weighted.spread(seen) > copied.spread(twin))
+
+
 # -- raw coefficients ----------------------------------------------------------------------------
 
 AMOUNT = RANDOM.uniform(1, 9, N)

@@ -160,6 +160,13 @@ def test_no_training_is_begun_after_the_time_budget_but_the_first():
     assert model.status_ is Status.BUDGET
 
 
+def test_a_refit_is_made_after_the_time_budget_all_the_same():
+    with pytest.warns(InfeasibleWarning, match="or of time ended"):
+        model = fit(time_budget=1e-9, refit=True, on_infeasible="closest")
+    assert len(model.trials_) == 1
+    assert model.report().trainings == 2
+
+
 def interrupt_after(trainings):
     def callback(record):
         if record["training"] + 1 == trainings:

@@ -34,6 +34,7 @@ from omnifair.groups import Columns, Grouping
 from omnifair.inputs import Classes, as_classes, as_given, checked_labels, plain
 from omnifair.problem import Array, Bits, Problem, Structure, bind, measure_value
 from omnifair.rates import Rate, accuracy
+from omnifair.tables import aligned
 
 
 class Verdict(StrEnum):
@@ -128,7 +129,7 @@ class Certificate:
             f"omnifair certificate: {self.verdict}",
             f"  confidence {self.confidence:g}, on {self.rows:,} rows",
             "",
-            *_table(
+            *aligned(
                 ("constraint", "here", "population", "verdict"),
                 [
                     (
@@ -141,7 +142,7 @@ class Certificate:
                 ],
             ),
             "",
-            *_table(
+            *aligned(
                 ("rate", "group", "value", "hits", "of rows"),
                 [
                     (b.rate, b.group, f"{b.value:.4f}", _count_text(b.hits), f"{b.count:,.0f}")
@@ -155,14 +156,6 @@ class Certificate:
 
 def _count_text(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:,.0f}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
 
 
 # -- certifying ------------------------------------------------------------------------------------

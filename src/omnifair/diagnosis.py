@@ -8,7 +8,7 @@ held. Whether the sample could show the bound at all is said beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -248,7 +248,7 @@ def _effective(problem: Problem, metric: Metric, cells: Array) -> float:
 def samples(problem: Problem, measured: Measurement) -> tuple[Sample, ...]:
     """What the measured rows can tell of each constraint, at one model."""
     structure = problem.structure
-    errors = problem.spread(replace(measured, cells=measured.cells / problem.unevenness[:, None]))
+    errors = problem.spread(measured)
     found = []
     for c, constraint in enumerate(structure.constraints):
         positions = structure.metrics_of[c]

@@ -110,7 +110,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         How often the estimator may be fitted at most, all folds and refits counted. None leaves
         it to the strategy.
     time_budget
-        After how many seconds no other training is begun. None leaves it to the strategy.
+        After how many seconds no other training is begun, but for refits (of ``refit`` and of
+        folds). None leaves it to the strategy.
     warm_start
         Whether trainings go on from the coefficients of the plain model: ``"auto"`` where that
         reaches the same optimum (penalised logistic regression), True also for neural networks
@@ -478,11 +479,17 @@ def _check_settings(model: FairClassifier) -> None:
         (strategy is None or is_strategy, "strategy", "a strategy such as GuidedSearch(), or None"),
         (callback is None or callable(callback), "callback", "a function, or None"),
         (model.warm_start in ("auto", True, False), "warm_start", "'auto', True or False"),
+        (_is_switch(model.refit), "refit", "True or False"),
+        (_is_switch(model.keep_bins), "keep_bins", "True or False"),
         (_is_number(model.max_trainings, Integral), "max_trainings", "a whole number, or None"),
         (_is_number(model.time_budget, Real), "time_budget", "a number of seconds, or None"),
     ):
         if not fine:
             raise LearnerError(f"{name}={getattr(model, name)!r}: pass {wanted}.")
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, (bool, np.bool_))
 
 
 def _is_number(value: Any, kind: type) -> bool:

@@ -170,10 +170,17 @@ class Problem:
     def unevenness(self) -> Array:
         """By group, the sum of squared weights over that of weights: 1 where all weigh 1.
 
-        Divided by it, a weight of rows becomes the number of equal rows that would tell as much.
+        Divided by it, a weight of rows becomes the number of equal rows that would tell as much
+        (Kish's effective number), whatever the unit of weights. So weights say how much a row
+        counts, not how often it was seen: two rows tell more than one row of weight 2, though
+        they train and measure alike.
         """
-        weights, squares = (p.label_mass.sum(axis=1) for p in (self, self.squared()))
-        return np.asarray(np.divide(squares, weights, out=np.ones(len(weights)), where=weights > 0))
+        # Squares of very small or large weights would be lost.
+        unit = float(self.weights.max(initial=0.0)) or 1.0
+        relative = replace(self, weights=self.weights / unit)
+        weights, squares = (p.label_mass.sum(axis=1) for p in (relative, relative.squared()))
+        ratio = np.divide(squares, weights, out=np.ones(len(weights)), where=squares > 0)
+        return np.asarray(unit * ratio)
 
     def take(self, rows: NDArray[np.intp], part: str | None = None) -> Problem:
         """The same problem on some of its rows."""
@@ -235,11 +242,13 @@ class Problem:
         """The standard error of each row's ``A r``: what this sample can tell apart.
 
         Groups of one row count as independent; a raw metric's own error is unknown and left out.
+        Rows count by their weights relative to each other: the unit of weights changes nothing.
         """
+        rows = measured.cells / self.unevenness[:, None]
         variance = np.zeros(len(self.structure.metrics))
         for position, metric in enumerate(self.structure.metrics):
             if isinstance(metric.rate, Rate):
-                variance[position] = metric.rate.variance(measured.cells[metric.group])
+                variance[position] = metric.rate.variance(rows[metric.group])
         squared = self.structure.matrix.multiply(self.structure.matrix)
         return np.asarray(np.sqrt(squared @ np.nan_to_num(variance)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from omnifair.diagnosis import (
 )
 from omnifair.problem import Problem
 from omnifair.search.loop import Solution, Status
+from omnifair.tables import aligned
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Report:
         if self.asked:
             lines += [
                 "",
-                *_table(
+                *aligned(
                     ("constraint", "reached", "met"),
                     [
                         (a.constraint, f"{a.reached:.4f}", "yes" if a.met else "NO")
@@ -103,7 +103,7 @@ class Report:
         if self.rates:
             lines += [
                 "",
-                *_table(
+                *aligned(
                     ("rate", "group", "value", "rows behind it"),
                     [(r.rate, r.group, f"{r.value:.4f}", f"{r.count:g}") for r in self.rates],
                 ),
@@ -111,14 +111,6 @@ class Report:
         lines += ["", *(f"  note: {note}" for note in self.notes)] if self.notes else []
         lines += ["", str(self.certificate)] if self.certificate is not None else []
         return "\n".join(lines)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
 
 
 def make_report(
