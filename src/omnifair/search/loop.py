@@ -111,9 +111,10 @@ def search(
         while waiting and ended is None:
             trials: list[Trial] = []
             while waiting:
-                batch, waiting = waiting[: trainer.at_once], waiting[trainer.at_once :]
+                batch = waiting[: trainer.at_once]
                 if left is not None:
                     batch = _affordable(batch, trainer, left)
+                waiting = waiting[len(batch) :]  # what is too dear ends the search, untrained
                 late = max_seconds is not None and monotonic() - started >= max_seconds
                 if not batch or (late and best is not None):
                     ended = Status.BUDGET
