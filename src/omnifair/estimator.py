@@ -230,6 +230,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
         (X,) = indexable(X)
+        _forget(self)
         validate_data(self, X, skip_check_array=True)
         labels = checked_labels(y, _num_samples(X))
         self.classes_ = np.unique(labels)
@@ -430,6 +431,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # -- using ---------------------------------------------------------------------------------
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
     def report(self) -> Report:
         """What was asked, what was reached, on which data; ``print`` it."""
         check_is_fitted(self)
@@ -467,6 +471,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 # -- what fit is made of ----------------------------------------------------------------------
+
+
+def _forget(model: FairClassifier) -> None:
+    """Drop what an earlier fit left, that one which fails leaves no model beside other rows."""
+    for name in [n for n in vars(model) if n.endswith("_") and not n.startswith("_")]:
+        delattr(model, name)
 
 
 def _check_settings(model: FairClassifier) -> None:
