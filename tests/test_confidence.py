@@ -287,6 +287,26 @@ def test_weights_that_differ_are_refused_before_anything_is_trained():
     assert equal.certificate_.holds
 
 
+def test_few_heavy_rows_are_refused_wherever_the_draw_puts_them():
+    heavy = np.ones(len(X))
+    heavy[:3] = 4_000.0
+    light = np.ones(len(FRESH[1]))
+    uneven = np.where(np.arange(len(light)) < 3, 4_000.0, 1.0)
+    for weights, parameters in [
+        *((heavy, {"random_state": seed}) for seed in range(8)),
+        (heavy, {"certification": FRESH}),
+        (None, {"certification": (*FRESH, uneven)}),
+        (None, {"validation": (*FRESH, uneven)}),
+    ]:
+        trained = []
+        with pytest.raises(CertificateError, match="max_weight"):
+            confident(on_infeasible="closest", callback=trained.append, **parameters).fit(
+                X, Y, sensitive_features=PEOPLE, sample_weight=weights
+            )
+        assert trained == []
+    assert fitted(validation=(*FRESH, 2 * light)).certificate_.holds
+
+
 def test_coefficients_by_row_are_refused():
     rate = coefficients(lambda rows: (0.0, np.full(len(rows.labels), 1 / len(rows.labels))))
     with pytest.raises(CertificateError, match="coefficients"):

@@ -68,6 +68,11 @@ class Aside:
         """Refuse them if they are among rows that were trained or selected on."""
         refuse_seen(fingerprint_if_any(X, bits), self.X, self.problem.labels)
 
+    def refuse_validation(self, X: Any, measured: Problem) -> None:
+        """Refuse a validation set that holds these rows, or has weights that differ."""
+        _refuse_weights(measured.weights)
+        self.refuse_if_seen(X, measured.labels)
+
 
 def set_aside(
     given: Given,
@@ -82,6 +87,8 @@ def set_aside(
     A share of the rows is drawn without regard to groups and labels: a part drawn within them
     would share their counts with the rest, and not be independent of it.
     """
+    # All weights, not those of the part alone: few heavy rows are as likely to be elsewhere.
+    _refuse_weights(given.weights)
     if isinstance(certification, ValidationSet):
         labels = checked_labels(
             certification.y, _num_samples(certification.X), of="the certification set's y"
@@ -107,15 +114,18 @@ def _checked(aside: Aside) -> Aside:
     """Refuse, before anything is trained, what no certificate could be made of."""
     if not len(aside.problem):
         raise CertificateError("There are no rows to certify on: bring more, or more of them.")
-    weights = aside.problem.weights
+    _refuse_weights(aside.problem.weights)
+    seen_of(aside.problem, aside.problem.labels, None)
+    return aside
+
+
+def _refuse_weights(weights: Array) -> None:
     if len(np.unique(weights[weights > 0])) > 1:
         raise CertificateError(
             "confidence= with sample_weight that differ: nothing valid can be said of the "
             "population's means unless it is known how large a weight can be. Fit without "
             "confidence, and hand rows of your own to certify(model, ..., max_weight=)."
         )
-    seen_of(aside.problem, aside.problem.labels, None)
-    return aside
 
 
 # -- how far inside --------------------------------------------------------------------------------

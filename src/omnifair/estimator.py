@@ -252,7 +252,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         parts, measured = self._parts(X, problem, classes, random)
         if aside is not None and isinstance(as_validation(self.validation), ValidationSet):
-            aside.refuse_if_seen(parts[0].X_test, measured.labels)
+            aside.refuse_validation(parts[0].X_test, measured)
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
         return self._keep(self._search(trainer, X, problem, aside), trainer)
 
