@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from brute import bits, problem_of
 from omnifair import (
@@ -27,6 +28,7 @@ from omnifair import (
     LearnerError,
     PaperSearch,
     PlugIn,
+    TrainingError,
     certify,
     coefficients,
     each,
@@ -311,6 +313,17 @@ def test_coefficients_by_row_are_refused():
     rate = coefficients(lambda rows: (0.0, np.full(len(rows.labels), 1 / len(rows.labels))))
     with pytest.raises(CertificateError, match="coefficients"):
         fitted(gap(rate, by="group") <= 0.1)
+
+
+def test_a_category_that_only_rows_set_aside_have_fails_with_an_error_that_names_them():
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    pipeline = make_pipeline(encoder, LR)
+    rows = FRESH[0].assign(town=np.resize(["a", "b", "c"], len(FRESH[0])))
+    with pytest.raises(TrainingError, match="rows set aside to certify on.*unknown") as caught:
+        confident(estimator=pipeline, certification=(rows, *FRESH[1:])).fit(
+            X.assign(town=np.resize(["a", "b"], len(X))), Y, sensitive_features=PEOPLE
+        )
+    assert type(caught.value.__cause__) is ValueError
 
 
 def test_without_rows_there_is_nothing_to_certify_on():

@@ -25,7 +25,7 @@ from sklearn.utils.validation import _num_samples
 
 from omnifair.certificate import Certificate, first_certified, margins
 from omnifair.constraints import GAP, RATIO
-from omnifair.errors import CertificateError
+from omnifair.errors import CertificateError, TrainingError
 from omnifair.evidence import seen_of
 from omnifair.fingerprint import fingerprint_if_any, refuse_seen
 from omnifair.inputs import Classes, Given, as_given, checked_labels
@@ -58,7 +58,15 @@ class Aside:
 
     def predictions(self, model: Any) -> Bits:
         """What a model says of them."""
-        return self.classes.bits(model.predict(self.X))
+        try:
+            labels = model.predict(self.X)
+        except Exception as error:
+            raise TrainingError(
+                f"{type(model).__name__} was trained, but failed to predict the rows set aside to "
+                f"certify on: {type(error).__name__}: {error} If it is a value that no other row "
+                "has (a rare category, say), let the estimator accept unknown values."
+            ) from error
+        return self.classes.bits(labels)
 
     def cautious(self, strategy: Strategy, measured: Problem) -> Cautious:
         """The strategy, aiming inside the bounds for a certificate on these rows."""

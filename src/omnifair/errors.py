@@ -73,7 +73,7 @@ class LearnerError(OmnifairError, TypeError, ValueError):
 
 # It stands for whatever the estimator raised, so it can be caught as what estimators raise.
 class TrainingError(OmnifairError, RuntimeError, ValueError, TypeError):
-    """The estimator failed in one training; the original error is chained."""
+    """The estimator failed in one training, or on rows set aside; the original is chained."""
 
 
 class InfeasibleError(OmnifairError, RuntimeError):
