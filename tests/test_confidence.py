@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from brute import bits, problem_of
 from omnifair import (
@@ -206,6 +207,21 @@ def test_rows_that_were_trained_or_selected_on_are_refused():
         with pytest.raises(CertificateError, match="trained or selected on"):
             certify(model, FAIR, X[here], Y[here], sensitive_features=PEOPLE[here])
         assert certify(model, FAIR, *FRESH[:2], sensitive_features=FRESH[2]).rows == 1_500
+
+
+def test_rows_that_were_repeated_are_noted_on_the_certificate_and_distinct_ones_are_not():
+    drawn = np.random.RandomState(0).choice(1_500, 6_000)
+    again = (X.iloc[drawn], Y[drawn], PEOPLE.iloc[drawn])
+    rule = each(accuracy, by="group") >= 0.85
+    parameters = {"estimator": DecisionTreeClassifier(), "max_trainings": 2}
+    learned_by_heart = confident(rule, **parameters).fit(*again[:2], sensitive_features=again[2])
+    assert learned_by_heart.status_ == "certified"
+    assert "have a twin among those trained on" in str(learned_by_heart.certificate_)
+    by_person = confident(rule, certification=FRESH, on_infeasible="closest", **parameters)
+    with pytest.warns(InfeasibleWarning, match="violated"):
+        by_person.fit(*again[:2], sensitive_features=again[2])
+    for model in (by_person, MODEL):
+        assert "twin" not in str(model.certificate_)
 
 
 # -- where there is no promise ---------------------------------------------------------------------

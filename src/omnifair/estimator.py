@@ -96,7 +96,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seen. Rows are set aside, the search aims inside the bounds, and a model is kept only
         with a :class:`Certificate` on those rows. That it says *holds* where a constraint does
         not hold in the population has a chance of at most ``1 - confidence``, the choice of the
-        model included. (``docs/certificates.md``.)
+        model included. Each row has to be another person: where rows are repeated (by a
+        bootstrap, or oversampling), twins stand on both sides, which the certificate can only
+        note; set rows aside by person then. (``docs/certificates.md``.)
     certification
         With ``confidence``: the share of the rows to certify on, drawn without regard to groups
         and labels; or rows of its own, as for ``validation``, which are drawn like the people
