@@ -239,6 +239,20 @@ def test_too_few_rows_are_said_with_how_many_would_do():
     assert len(error.model.predict(X)) == len(X)
 
 
+def test_a_budget_that_ended_before_a_promise_is_said_and_the_model_is_called_the_safest():
+    tight, said = gap(SP, by="group") <= 0.06, "budget of trainings or of time ended"
+    with pytest.raises(InfeasibleError, match=said) as caught:
+        fitted(tight, max_trainings=1)
+    assert "in the safest model" in str(caught.value)
+    assert "closest model" not in str(caught.value)
+    with pytest.warns(InfeasibleWarning, match=said):
+        model = fitted(tight, max_trainings=1, on_infeasible="closest")
+    assert any(said in note for note in model.report().notes)
+    with pytest.raises(InfeasibleError) as caught:
+        fitted(tight, strategy=GridSearch(points=1))
+    assert said not in str(caught.value)
+
+
 def test_a_violation_is_said_to_be_one():
     impossible = [
         each(SP, by="group", only=["A"]) <= 0.05,
@@ -335,7 +349,7 @@ def test_a_category_that_only_rows_set_aside_have_fails_with_an_error_that_names
     encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
     pipeline = make_pipeline(encoder, LR)
     rows = FRESH[0].assign(town=np.resize(["a", "b", "c"], len(FRESH[0])))
-    with pytest.raises(TrainingError, match="rows set aside to certify on.*unknown") as caught:
+    with pytest.raises(TrainingError, match=r"rows set aside to certify on.*unknown") as caught:
         confident(estimator=pipeline, certification=(rows, *FRESH[1:])).fit(
             X.assign(town=np.resize(["a", "b"], len(X))), Y, sensitive_features=PEOPLE
         )

@@ -87,8 +87,8 @@ class Aside:
             return ()
         return (
             f"{twins:.0%} of these rows have a twin among those trained on: if they are of the "
-            "same people (rows that were repeated or oversampled), the certificate says "
-            "too much of new people; then set rows aside by person, with certification=(X, y, people)",
+            "same people (rows that were repeated or oversampled), the certificate says too much "
+            "of new people; then set rows aside by person, with certification=(X, y, people)",
         )
 
 

@@ -82,7 +82,7 @@ class InfeasibleError(OmnifairError, RuntimeError):
     Attributes
     ----------
     model
-        The closest model that was trained: a fitted estimator.
+        The closest model that was trained; with ``confidence`` the safest: a fitted estimator.
     multipliers
         The multipliers it was trained with, by constraint row.
     measures
