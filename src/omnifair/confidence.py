@@ -86,9 +86,10 @@ class Aside:
         if twins < MANY_TWINS:
             return ()
         return (
-            f"{twins:.0%} of these rows have a twin among those trained on: if they are of the "
-            "same people (rows that were repeated or oversampled), the certificate says too much "
-            "of new people; then set rows aside by person, with certification=(X, y, people)",
+            f"{twins:.0%} of these rows have a twin among those trained on, as is usual where "
+            "columns have few values; but if they are of the same people (rows that were repeated "
+            "or oversampled), the certificate says too much of new people: then set rows aside by "
+            "person, with certification=(X, y, people)",
         )
 
 
