@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from brute import bits, problem_of
 from omnifair import (
@@ -27,6 +29,7 @@ from omnifair import (
     LearnerError,
     PaperSearch,
     PlugIn,
+    TrainingError,
     certify,
     coefficients,
     each,
@@ -206,6 +209,21 @@ def test_rows_that_were_trained_or_selected_on_are_refused():
         assert certify(model, FAIR, *FRESH[:2], sensitive_features=FRESH[2]).rows == 1_500
 
 
+def test_rows_that_were_repeated_are_noted_on_the_certificate_and_distinct_ones_are_not():
+    drawn = np.random.RandomState(0).choice(1_500, 6_000)
+    again = (X.iloc[drawn], Y[drawn], PEOPLE.iloc[drawn])
+    rule = each(accuracy, by="group") >= 0.85
+    parameters = {"estimator": DecisionTreeClassifier(), "max_trainings": 2}
+    learned_by_heart = confident(rule, **parameters).fit(*again[:2], sensitive_features=again[2])
+    assert learned_by_heart.status_ == "certified"
+    assert "have a twin among those trained on" in str(learned_by_heart.certificate_)
+    by_person = confident(rule, certification=FRESH, on_infeasible="closest", **parameters)
+    with pytest.warns(InfeasibleWarning, match="violated"):
+        by_person.fit(*again[:2], sensitive_features=again[2])
+    for model in (by_person, MODEL):
+        assert "twin" not in str(model.certificate_)
+
+
 # -- where there is no promise ---------------------------------------------------------------------
 
 
@@ -219,6 +237,20 @@ def test_too_few_rows_are_said_with_how_many_would_do():
     assert error.status == "uncertified"
     assert error.certificate.claims[0].needed > 75
     assert len(error.model.predict(X)) == len(X)
+
+
+def test_a_budget_that_ended_before_a_promise_is_said_and_the_model_is_called_the_safest():
+    tight, said = gap(SP, by="group") <= 0.06, "budget of trainings or of time ended"
+    with pytest.raises(InfeasibleError, match=said) as caught:
+        fitted(tight, max_trainings=1)
+    assert "in the safest model" in str(caught.value)
+    assert "closest model" not in str(caught.value)
+    with pytest.warns(InfeasibleWarning, match=said):
+        model = fitted(tight, max_trainings=1, on_infeasible="closest")
+    assert any(said in note for note in model.report().notes)
+    with pytest.raises(InfeasibleError) as caught:
+        fitted(tight, strategy=GridSearch(points=1))
+    assert said not in str(caught.value)
 
 
 def test_a_violation_is_said_to_be_one():
@@ -287,10 +319,41 @@ def test_weights_that_differ_are_refused_before_anything_is_trained():
     assert equal.certificate_.holds
 
 
+def test_few_heavy_rows_are_refused_wherever_the_draw_puts_them():
+    heavy = np.ones(len(X))
+    heavy[:3] = 4_000.0
+    light = np.ones(len(FRESH[1]))
+    uneven = np.where(np.arange(len(light)) < 3, 4_000.0, 1.0)
+    for weights, parameters in [
+        *((heavy, {"random_state": seed}) for seed in range(8)),
+        (heavy, {"certification": FRESH}),
+        (None, {"certification": (*FRESH, uneven)}),
+        (None, {"validation": (*FRESH, uneven)}),
+    ]:
+        trained = []
+        with pytest.raises(CertificateError, match="max_weight"):
+            confident(on_infeasible="closest", callback=trained.append, **parameters).fit(
+                X, Y, sensitive_features=PEOPLE, sample_weight=weights
+            )
+        assert trained == []
+    assert fitted(validation=(*FRESH, 2 * light)).certificate_.holds
+
+
 def test_coefficients_by_row_are_refused():
     rate = coefficients(lambda rows: (0.0, np.full(len(rows.labels), 1 / len(rows.labels))))
     with pytest.raises(CertificateError, match="coefficients"):
         fitted(gap(rate, by="group") <= 0.1)
+
+
+def test_a_category_that_only_rows_set_aside_have_fails_with_an_error_that_names_them():
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    pipeline = make_pipeline(encoder, LR)
+    rows = FRESH[0].assign(town=np.resize(["a", "b", "c"], len(FRESH[0])))
+    with pytest.raises(TrainingError, match=r"rows set aside to certify on.*unknown") as caught:
+        confident(estimator=pipeline, certification=(rows, *FRESH[1:])).fit(
+            X.assign(town=np.resize(["a", "b"], len(X))), Y, sensitive_features=PEOPLE
+        )
+    assert type(caught.value.__cause__) is ValueError
 
 
 def test_without_rows_there_is_nothing_to_certify_on():

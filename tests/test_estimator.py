@@ -9,11 +9,13 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
 import omnifair
 from omnifair import (
@@ -26,6 +28,7 @@ from omnifair import (
     PaperSearch,
     PositiveClassWarning,
     Status,
+    certify,
     each,
     gap,
     parse,
@@ -410,6 +413,30 @@ def test_the_closest_model_can_be_asked_for_and_comes_with_a_warning():
     missed = max(0.99 - chosen[~MALE].mean(), chosen[MALE].mean() - 0.01)
     assert missed == pytest.approx(min(worst))
     assert "NO" in str(model.report())
+
+
+def test_a_first_fit_that_fails_leaves_a_model_that_is_not_fitted():
+    model = fair(IMPOSSIBLE)
+    with pytest.raises(InfeasibleError):
+        model.fit(X, Y, sensitive_features=PEOPLE)
+    for use in (model.report, lambda: model.predict(X), lambda: check_is_fitted(model)):
+        with pytest.raises(NotFittedError):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("fails", "error"),
+    [({"constraints": IMPOSSIBLE}, InfeasibleError), ({"max_trainings": 0}, LearnerError)],
+    ids=["infeasible", "no budget"],
+)
+def test_a_fit_that_fails_leaves_nothing_of_the_fit_before(fails, error):
+    model = fair().fit(X, Y, sensitive_features=PEOPLE)
+    model.set_params(**fails)
+    with pytest.raises(error):
+        model.fit(*make_people(seed=1)[:2], sensitive_features=make_people(seed=1)[2])
+    assert not hasattr(model, "status_")
+    with pytest.raises(NotFittedError):
+        certify(model, FAIR, X, Y, sensitive_features=PEOPLE)  # the rows it was once trained on
 
 
 def test_a_budget_that_ends_too_early_is_its_own_status():

@@ -398,6 +398,15 @@ def test_a_budget_is_never_exceeded(strategy, budget, fits_per_trial, start, con
     assert len(solution.records) == len(trainer.trials) >= 1
 
 
+@given(BATCHES, st.integers(1, 12), st.integers(2, 4))
+def test_a_strategy_is_sent_all_it_proposed_or_ended_by_the_budget(batches, budget, at_once):
+    wanted = sum(map(len, batches))
+    trainer = FakeTrainer(problem_of(SEX), linear(1.0, 0.0), at_once=at_once)
+    solution = run(Script(batches), trainer, budget)  # the script asserts what it is sent
+    assert len(trainer.trials) == min(budget, wanted)
+    assert solution.status is (Status.BUDGET if wanted > budget else Status.INFEASIBLE)
+
+
 @given(BATCHES, st.integers(1, 30), st.integers(1, 4))
 def test_a_strategys_own_budget_counts_trials_and_gives_way_to_the_users(batches, own, fits):
     script, wanted = Script(batches, own), sum(map(len, batches))

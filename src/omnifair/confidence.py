@@ -25,9 +25,9 @@ from sklearn.utils.validation import _num_samples
 
 from omnifair.certificate import Certificate, first_certified, margins
 from omnifair.constraints import GAP, RATIO
-from omnifair.errors import CertificateError
+from omnifair.errors import CertificateError, TrainingError
 from omnifair.evidence import seen_of
-from omnifair.fingerprint import fingerprint_if_any, refuse_seen
+from omnifair.fingerprint import Fingerprint, fingerprint_if_any, refuse_seen, share_seen
 from omnifair.inputs import Classes, Given, as_given, checked_labels
 from omnifair.problem import Array, Bits, Problem, bind_like
 from omnifair.rates import Rate
@@ -42,6 +42,8 @@ REACH = 0.8
 LIKELY, SAFE = 0.7, 0.97
 # How many models are tested at most: each could end the sequence by bad luck.
 TESTED = 5
+# From which share of rows set aside their twins among those trained on are noted.
+MANY_TWINS = 0.01
 
 
 # -- the rows set aside ----------------------------------------------------------------------------
@@ -49,24 +51,46 @@ TESTED = 5
 
 @dataclass(frozen=True)
 class Aside:
-    """Rows to certify on, which nothing else looks at."""
+    """Rows to certify on, which nothing else looks at; ``known`` are those that are trained on."""
 
     X: Any
     problem: Problem
     confidence: float
     classes: Classes
+    known: Fingerprint | None = None
 
     def predictions(self, model: Any) -> Bits:
         """What a model says of them."""
-        return self.classes.bits(model.predict(self.X))
+        try:
+            labels = model.predict(self.X)
+        except Exception as error:
+            raise TrainingError(
+                f"{type(model).__name__} was trained, but failed to predict the rows set aside to "
+                f"certify on: {type(error).__name__}: {error} If it is a value that no other row "
+                "has (a rare category, say), let the estimator accept unknown values."
+            ) from error
+        return self.classes.bits(labels)
 
     def cautious(self, strategy: Strategy, measured: Problem) -> Cautious:
         """The strategy, aiming inside the bounds for a certificate on these rows."""
         return Cautious(strategy, self.confidence, len(self.problem), measured)
 
-    def refuse_if_seen(self, X: Any, bits: Bits) -> None:
-        """Refuse them if they are among rows that were trained or selected on."""
-        refuse_seen(fingerprint_if_any(X, bits), self.X, self.problem.labels)
+    def refuse_validation(self, X: Any, measured: Problem) -> None:
+        """Refuse a validation set that holds these rows, or has weights that differ."""
+        _refuse_weights(measured.weights)
+        refuse_seen(fingerprint_if_any(X, measured.labels), self.X, self.problem.labels)
+
+    def notes(self) -> tuple[str, ...]:
+        """What no test can tell: whether rows like those trained on are of the same people."""
+        twins = share_seen(self.known, self.X, self.problem.labels)
+        if twins < MANY_TWINS:
+            return ()
+        return (
+            f"{twins:.0%} of these rows have a twin among those trained on, as is usual where "
+            "columns have few values; but if they are of the same people (rows that were repeated "
+            "or oversampled), the certificate says too much of new people: then set rows aside by "
+            "person, with certification=(X, y, people)",
+        )
 
 
 def set_aside(
@@ -82,6 +106,8 @@ def set_aside(
     A share of the rows is drawn without regard to groups and labels: a part drawn within them
     would share their counts with the rest, and not be independent of it.
     """
+    # All weights, not those of the part alone: few heavy rows are as likely to be elsewhere.
+    _refuse_weights(given.weights)
     if isinstance(certification, ValidationSet):
         labels = checked_labels(
             certification.y, _num_samples(certification.X), of="the certification set's y"
@@ -94,28 +120,34 @@ def set_aside(
             classes,
         )
         here = bind_like(problem, fresh.frame, fresh.bits, fresh.weights, "the certification set")
-        aside = _checked(Aside(fresh.X, here, confidence, classes))
-        aside.refuse_if_seen(given.X, given.bits)
+        known = fingerprint_if_any(given.X, given.bits)
+        aside = _checked(Aside(fresh.X, here, confidence, classes, known))
+        refuse_seen(known, fresh.X, here.labels)
         return given.X, problem, aside
     rows, held = part_off(len(problem), certification, random)
     here = problem.take(held, "the certification part")
-    aside = _checked(Aside(_safe_indexing(given.X, held), here, confidence, classes))
-    return _safe_indexing(given.X, rows), problem.take(rows), aside
+    X, rest = _safe_indexing(given.X, rows), problem.take(rows)
+    known = fingerprint_if_any(X, rest.labels)
+    aside = _checked(Aside(_safe_indexing(given.X, held), here, confidence, classes, known))
+    return X, rest, aside
 
 
 def _checked(aside: Aside) -> Aside:
     """Refuse, before anything is trained, what no certificate could be made of."""
     if not len(aside.problem):
         raise CertificateError("There are no rows to certify on: bring more, or more of them.")
-    weights = aside.problem.weights
+    _refuse_weights(aside.problem.weights)
+    seen_of(aside.problem, aside.problem.labels, None)
+    return aside
+
+
+def _refuse_weights(weights: Array) -> None:
     if len(np.unique(weights[weights > 0])) > 1:
         raise CertificateError(
             "confidence= with sample_weight that differ: nothing valid can be said of the "
             "population's means unless it is known how large a weight can be. Fit without "
             "confidence, and hand rows of your own to certify(model, ..., max_weight=)."
         )
-    seen_of(aside.problem, aside.problem.labels, None)
-    return aside
 
 
 # -- how far inside --------------------------------------------------------------------------------
@@ -345,6 +377,7 @@ def certified(
     found = first_certified(aside.problem, tested(), aside.confidence)
     place = found.position or 0
     certificate, status = found.certificates[place], Status.CERTIFIED
+    certificate = replace(certificate, notes=(*certificate.notes, *aside.notes()))
     if found.position is None:
         interrupted = solution.status is Status.INTERRUPTED
         status = Status.INTERRUPTED if interrupted else Status.UNCERTIFIED

@@ -73,7 +73,7 @@ class LearnerError(OmnifairError, TypeError, ValueError):
 
 # It stands for whatever the estimator raised, so it can be caught as what estimators raise.
 class TrainingError(OmnifairError, RuntimeError, ValueError, TypeError):
-    """The estimator failed in one training; the original error is chained."""
+    """The estimator failed in one training, or on rows set aside; the original is chained."""
 
 
 class InfeasibleError(OmnifairError, RuntimeError):
@@ -82,7 +82,7 @@ class InfeasibleError(OmnifairError, RuntimeError):
     Attributes
     ----------
     model
-        The closest model that was trained: a fitted estimator.
+        The closest model that was trained; with ``confidence`` the safest: a fitted estimator.
     multipliers
         The multipliers it was trained with, by constraint row.
     measures

@@ -96,7 +96,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seen. Rows are set aside, the search aims inside the bounds, and a model is kept only
         with a :class:`Certificate` on those rows. That it says *holds* where a constraint does
         not hold in the population has a chance of at most ``1 - confidence``, the choice of the
-        model included. (``docs/certificates.md``.)
+        model included. Each row has to be another person: where rows are repeated (by a
+        bootstrap, or oversampling), twins stand on both sides, which the certificate can only
+        note; set rows aside by person then. (``docs/certificates.md``.)
     certification
         With ``confidence``: the share of the rows to certify on, drawn without regard to groups
         and labels; or rows of its own, as for ``validation``, which are drawn like the people
@@ -231,6 +233,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
         (X,) = indexable(X)
+        _forget(self)
         validate_data(self, X, skip_check_array=True)
         labels = checked_labels(y, _num_samples(X))
         self.classes_ = np.unique(labels)
@@ -252,7 +255,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         parts, measured = self._parts(X, problem, classes, random)
         if aside is not None and isinstance(as_validation(self.validation), ValidationSet):
-            aside.refuse_if_seen(parts[0].X_test, measured.labels)
+            aside.refuse_validation(parts[0].X_test, measured)
         trainer = Trainer(Setting(learner, parts, measured, classes), self.n_jobs)
         return self._keep(self._search(trainer, X, problem, aside), trainer)
 
@@ -431,6 +434,9 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # -- using ---------------------------------------------------------------------------------
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
     def report(self) -> Report:
         """What was asked, what was reached, on which data; ``print`` it."""
         check_is_fitted(self)
@@ -468,6 +474,12 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 # -- what fit is made of ----------------------------------------------------------------------
+
+
+def _forget(model: FairClassifier) -> None:
+    """Drop what an earlier fit left, that one which fails leaves no model beside other rows."""
+    for name in [n for n in vars(model) if n.endswith("_") and not n.startswith("_")]:
+        delattr(model, name)
 
 
 def _check_settings(model: FairClassifier) -> None:

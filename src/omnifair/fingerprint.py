@@ -101,16 +101,32 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
+def share_seen(known: Fingerprint | None, X: Any, bits: Bits) -> float:
+    """The share of rows that have a twin among those known; 0 where that cannot be told."""
+    if known is None:
+        return 0.0
+    try:
+        shared, n = _shared(known, X, bits)
+    except (DataError, TypeError, ValueError):
+        return 0.0
+    return shared / max(n, 1)
+
+
+def _shared(known: Fingerprint, X: Any, bits: Bits) -> tuple[int, int]:
+    """How many rows have a twin among those known, of how many that could be looked up."""
+    found = row_hashes(X, bits)
+    looked_up = found[found <= np.uint64(known.limit)]
+    return int(np.isin(looked_up, known.hashes).sum()), len(looked_up)
+
+
 def refuse_seen(known: Fingerprint | None, X: Any, bits: Bits) -> None:
     """Refuse rows of which more were trained on than chance twins explain."""
     if known is None or not len(known.hashes):
         return
-    found = row_hashes(X, bits)
-    tested = found[found <= np.uint64(known.limit)]
-    shared = int(np.isin(tested, known.hashes).sum())
-    n, chance = len(tested), known.repeated
+    shared, n = _shared(known, X, bits)
+    chance = known.repeated
     spread = math.sqrt(n * chance * (1 - chance) * (1 + n / known.rows) + 1)
-    same = len(found) == known.rows and shared == n and chance < 0.999
+    same = len(bits) == known.rows and shared == n and chance < 0.999
     if shared > n * chance + 6 * spread + 3 or (n > 0 and same):
         share = shared / n
         raise CertificateError(

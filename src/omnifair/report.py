@@ -185,6 +185,14 @@ def plain_report(*, estimator: str, positive: str) -> Report:
     )
 
 
+_CUT = {
+    Status.BUDGET: "the budget of trainings or of time ended before the search did; with more "
+    "(max_trainings, time_budget) a model may be found that can be certified",
+    Status.INTERRUPTED: "the search was interrupted; a model that can be certified may have been "
+    "still to come",
+}
+
+
 def _notes(solution: Solution, problem: Problem) -> list[str]:
     """What a reader must know beside the numbers: undefined rates, too little data."""
     notes = []
@@ -195,6 +203,8 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
             f"in {len(undefined)} of {len(solution.records)} trainings a rate had an empty "
             f"denominator and could not be judged: {names}"
         )
+    if solution.status is Status.UNCERTIFIED and solution.cut is not None:
+        notes.append(_CUT[solution.cut])
     notes += too_little_data(problem, solution.trial.measurement)
     if solution.trial.satisfied:  # where they are not met, the diagnosis says it
         notes += finer_than_noise(problem, solution.trial.measurement)
@@ -212,12 +222,13 @@ def _where(report: Report, asked: Asked) -> str:
 def explain(report: Report, problem: Problem, solution: Solution) -> str:
     """Why the constraints were not met, and the ways out."""
     lines = [report.status.message]
+    kept = "closest" if report.certificate is None else "safest"
     if report.certificate is not None:
         lines += _unproven(report.certificate)
     for asked in report.asked:
         verdict = "met" if asked.met else "NOT met"
         lines.append(
-            f"  {asked.constraint}: {verdict}; reached {asked.reached:.4f} in the closest model, "
+            f"  {asked.constraint}: {verdict}; reached {asked.reached:.4f} in the {kept} model, "
             f"{asked.smallest:.4f} at best{_where(report, asked)}"
         )
     violations = solution.trial.measurement.violations
@@ -236,7 +247,7 @@ def explain(report: Report, problem: Problem, solution: Solution) -> str:
     more = "" if report.certificate is None else " (or a larger share to certify on)"
     lines.append(
         f"  Ways out: a looser bound, more data{more}, a more flexible estimator, more trainings "
-        "(max_trainings), or on_infeasible='closest' to take the closest model with a warning."
+        f"(max_trainings), or on_infeasible='closest' to take the {kept} model with a warning."
     )
     return "\n".join(lines)
 

@@ -66,7 +66,8 @@ class Strategy(Protocol):
 class Solution:
     """What a search found: the best trial (or the closest), and the record of all.
 
-    ``trials`` are all of them, without their models and predictions.
+    ``trials`` are all of them, without their models and predictions; ``cut`` is what ended the
+    search where it was not through, whether or not the constraints were met by then.
     """
 
     trial: Trial
@@ -74,6 +75,7 @@ class Solution:
     records: tuple[dict[str, Any], ...]
     smallest: tuple[Measurement, ...]
     trials: tuple[Trial, ...]
+    cut: Status | None = None
 
     @property
     def fits(self) -> int:
@@ -111,9 +113,10 @@ def search(
         while waiting and ended is None:
             trials: list[Trial] = []
             while waiting:
-                batch, waiting = waiting[: trainer.at_once], waiting[trainer.at_once :]
+                batch = waiting[: trainer.at_once]
                 if left is not None:
                     batch = _affordable(batch, trainer, left)
+                waiting = waiting[len(batch) :]  # what is too dear ends the search, untrained
                 late = max_seconds is not None and monotonic() - started >= max_seconds
                 if not batch or (late and best is not None):
                     ended = Status.BUDGET
@@ -141,7 +144,7 @@ def search(
         steps.close()
     assert best is not None  # the budget allows for one training, which estimator.py checks
     status = Status.SATISFIED if best.satisfied else ended or Status.INFEASIBLE
-    return Solution(best, status, tuple(_same_keys(records)), tuple(nearest), tuple(seen))
+    return Solution(best, status, tuple(_same_keys(records)), tuple(nearest), tuple(seen), ended)
 
 
 def _affordable(batch: list[Proposal], trainer: Trainer, left: int) -> list[Proposal]:
