@@ -77,9 +77,10 @@ class Report:
         return out
 
     def __str__(self) -> str:
+        trainings = "1 training" if self.trainings == 1 else f"{self.trainings} trainings"
         lines = [
             f"omnifair: {self.status.message}",
-            f"  model      {self.estimator}, {self.trainings} trainings; {self.measured_model}",
+            f"  model      {self.estimator}, {trainings}; {self.measured_model}",
             f"  measured   on {self.measured_on}; positive class {self.positive}",
         ]
         if self.status is not Status.UNCONSTRAINED:
