@@ -115,17 +115,6 @@ class Guide:
         rates = np.where(self._bounded, self._low + self._width * expit(value), value)
         return response, rates, self._stretch(expit(value))[:, None] * slopes
 
-    def merit(self, response: Response) -> float:
-        """The objective that is expected there, signed so that more is better."""
-        problem = self.surrogate.problem
-        rate, sense = problem.structure.objective, problem.structure.sense
-        learned = self.surrogate.learned
-        assert learned is not None  # the plain model has been
-        real = np.array([t.measurement.objective for t in self.known])
-        soft = rate.value(learned.cells[:, 0])
-        missed = np.nan_to_num(real - soft)
-        return sense * float(rate.value(response.cells[0]) + response.pull @ missed)
-
     @cached_property
     def _missed(self) -> Array:
         """What the surrogate misses of the rates of each model that it knows."""
