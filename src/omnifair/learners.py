@@ -77,9 +77,10 @@ class Learner:
         ``start`` is a model that was fitted before, from whose coefficients to go on; ``bins``
         are those of fits before, on the same rows.
         """
-        if len(np.unique(y[weights > 0])) == 1:
+        asked = y[weights > 0]
+        if len(asked) and np.all(asked == asked[0]):
             # The weights ask for one decision for everybody, which few learners can be asked.
-            constant = DummyClassifier(strategy="constant", constant=y[weights > 0][0])
+            constant = DummyClassifier(strategy="constant", constant=asked[0])
             return constant.fit(np.zeros((len(y), 1)), y)
         if bins is not None:
             return bins.fit(fresh(self.estimator, self.seed), X, y, weights)

