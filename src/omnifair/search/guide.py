@@ -23,8 +23,8 @@ PRICE = 0.02
 CLOSE = 0.1
 # A multiplier below this share of the objective's range does nothing.
 IDLE = 1e-3
-# Of more demands than this a step is dear, and a rough answer has to do.
-MANY = 200
+# Of more demands than this, only the most pressing are looked at in one go.
+MANY = 100
 
 # The margins of a trial's model on the surrogate's rows, between -1 and 1; None where it has none.
 Margins = Callable[[Trial], Array | None]
@@ -41,13 +41,15 @@ class Guide:
 
     surrogate: Surrogate
     margins: Margins
+    demands: tuple[Dimension, ...]  # the problem's rows, opposite ones together
     seen: tuple[Trial, ...]
     known: tuple[Trial, ...]  # those that the surrogate has learned from, in its order
 
     @classmethod
     def of(cls, surrogate: Surrogate, plain: Trial, margins: Margins = lambda trial: None) -> Guide:
         """A guide that has seen the plain model only."""
-        return cls(surrogate, margins, (), ()).learn(plain)
+        demands = dimensions(surrogate.problem.structure)
+        return cls(surrogate, margins, demands, (), ()).learn(plain)
 
     def learn(self, trial: Trial) -> Guide:
         """The guide with one more training seen.
@@ -105,7 +107,7 @@ class Guide:
     # -- what the learner will reach -----------------------------------------------------------
 
     def expect(self, multipliers: Array) -> tuple[Response, Array, Array]:
-        """The surrogate's response, the rates as corrected, and their slopes by multiplier."""
+        """The surrogate's response, the rates as corrected, and their slopes by pull."""
         response = self.surrogate.response(multipliers, self.anchor.measurement.cells)
         # Beyond the ends of the scale it is flat.
         share = self._share(response.rates)
@@ -175,16 +177,24 @@ class Guide:
         return self.expect(self._complement(begin, aim, high - low, close))[0]
 
     @cached_property
-    def demands(self) -> tuple[Dimension, ...]:
-        """The problem's rows, opposite ones together."""
-        return dimensions(self.surrogate.problem.structure)
-
-    @cached_property
     def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
         """The first row of every demand, its opposite (or itself), and whether there is one."""
         first = np.array([d.rows[0] for d in self.demands])
         second = np.array([d.rows[-1] for d in self.demands])
         return first, second, first != second
+
+    def _at_work(
+        self, begin: Array, aim: Array
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+        """The sides of those demands that may bind: of very many, those that are farthest off."""
+        first, second, two = self._sides
+        if len(first) <= MANY:
+            return self._sides
+        over = self.surrogate.matrix @ self.expect(begin)[1] - aim
+        farthest = np.maximum(over[first], over[second])
+        farthest[(begin[first] > 0) | (begin[second] > 0)] = np.inf  # what is at work stays so
+        kept = np.sort(np.argsort(-farthest, kind="stable")[:MANY])
+        return first[kept], second[kept], two[kept]
 
     def _complement(self, begin: Array, aim: Array, scale: float, close: float) -> Array:
         """Multipliers that are 0 or have their row just at its aim, near ``begin``.
@@ -194,8 +204,8 @@ class Guide:
         Where it cannot vanish it comes as small as it can. What is expected far from all
         trainings means little, so it does not go farther than that.
         """
-        matrix = self.surrogate.matrix
-        first, second, two = self._sides
+        first, second, two = self._at_work(begin, aim)
+        upper_side, lower_side = self.surrogate.matrix[first], self.surrogate.matrix[second]
         price = PRICE / scale
         centre = self._pull(begin)
         reach = (scale + np.abs(centre).max(initial=0.0)) / 2
@@ -208,21 +218,21 @@ class Guide:
 
         def residual(signed: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
             _, rates, slopes = self.expect(multipliers(signed))
-            over, moves = matrix @ rates - aim, matrix @ slopes
+            above, below = upper_side @ rates - aim[first], lower_side @ rates - aim[second]
             # The slope by a signed multiplier, whichever of its two sides is at work.
-            by_signed = np.where(signed >= 0, moves[:, first], -moves[:, second])
-            upper = over[first] + price * signed > 0
-            lower = two & ~upper & (over[second] - price * signed > 0)
-            value = np.where(upper, over[first], np.where(lower, -over[second], -price * signed))
+            by_signed = slopes @ np.where((signed >= 0)[:, None], upper_side, -lower_side).T
+            upper = above + price * signed > 0
+            lower = two & ~upper & (below - price * signed > 0)
+            value = np.where(upper, above, np.where(lower, -below, -price * signed))
             jacobian = -price * np.eye(len(signed))
-            jacobian[upper] = by_signed[first[upper]]
-            jacobian[lower] = -by_signed[second[lower]]
+            jacobian[upper] = upper_side[upper] @ by_signed
+            jacobian[lower] = -lower_side[lower] @ by_signed
             return value, jacobian, upper | lower
 
         signed = begin[first] - np.where(two, begin[second], 0.0)
         value, jacobian, binds = residual(signed)
         damping = 1e-4
-        for _ in range(40 if len(signed) <= MANY else 10):
+        for _ in range(40):
             if np.abs(value).max() < close or damping > 1e3:
                 break
             normal = jacobian.T @ jacobian + damping * np.eye(len(signed))

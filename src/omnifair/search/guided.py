@@ -17,7 +17,6 @@ import numpy as np
 from omnifair.constraints import GAP, RATIO
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
-from omnifair.search.dimensions import dimensions
 from omnifair.search.guide import Guide
 from omnifair.search.joint import Calibration, joint_chances, margins_of, some_rows
 from omnifair.search.loop import Steps
@@ -153,7 +152,7 @@ class GuidedSearch:
             [trial] = yield [replace(start.proposal, share=kind.share)]
             trials.append(trial)
             guide = guide.learn(trial)
-        while not self._done(trials, problem):
+        while not self._done(trials, guide):
             room = self.room(problem, guide.anchor)
             room = np.maximum(room, self._worthless(problem, guide.prices))
             response = self._next(guide, trials, room)
@@ -236,14 +235,15 @@ class GuidedSearch:
         ]
         return np.minimum(room, sizes)
 
-    def _done(self, trials: Sequence[Trial], problem: Problem) -> bool:
+    def _done(self, trials: Sequence[Trial], guide: Guide) -> bool:
         """Close to all bounds that bind, or not getting closer any more."""
+        problem = guide.surrogate.problem
         best = _best(trials)
         if best is None:
             closest = int(np.argmin([t.measurement.worst for t in trials]))
-            most = FIRST + EACH * len(dimensions(problem.structure))
+            most = FIRST + EACH * len(guide.demands)
             idle = len(trials) - 1 - closest
-            waits = IDLE if len(dimensions(problem.structure)) > 1 else 0
+            waits = IDLE if len(guide.demands) > 1 else 0
             return idle >= self.patience or (len(trials) >= most and idle >= waits)
         stake = self._stake(best, trials, problem)
         spent = len(trials) - 1 - [t.satisfied for t in trials].index(True)

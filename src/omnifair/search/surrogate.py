@@ -42,7 +42,7 @@ class Response:
     multipliers: Array
     cells: Array
     rates: Array
-    slopes: Array  # of every metric, by multiplier
+    slopes: Array  # of every metric, by the pull at each (multipliers @ matrix)
     pull: Array
 
 
@@ -187,11 +187,9 @@ class Surrogate:
         # the gains themselves, and how much each model counts.
         steep = np.divide(chosen * (1 - chosen), width, out=np.zeros_like(width), where=width > 0)
         swing = self._by_code((self._terms * steep[:, None]) * self._mass[:, None])
-        by_multiplier = (self._member @ self._of_group @ self._steps(line)).reshape(
-            len(self.matrix), -1
-        )
-        coefficients = np.hstack([by_multiplier, by_multiplier @ turns.T])
-        moved = (coefficients @ swing.T).reshape(len(self.matrix), -1, 2)
+        by_pull = (self._member @ self._steps(line)).reshape(len(self._groups), -1)
+        coefficients = np.hstack([by_pull, by_pull @ turns.T])
+        moved = (coefficients @ swing.T).reshape(len(self._groups), -1, 2)
         hits = (self._member.T @ moved)[:, self._groups]
         slopes = (hits * line.slopes).sum(axis=2).T
         return Response(multipliers, cells, self.problem.rates(cells, None), slopes, pull)
@@ -216,8 +214,8 @@ class Surrogate:
         return np.hstack([self.chances, self.learned.residuals.T])
 
     def _steps(self, line: _Line) -> Array:
-        """The gain of every metric by multiplier, metric and label."""
-        return np.asarray(-self.matrix[:, :, None] * line.slopes) * self.problem.total
+        """What a unit of pull at a metric adds to the gains, by metric, group and label."""
+        return np.asarray(-self._of_group.T[:, :, None] * line.slopes[:, None] * self.problem.total)
 
     def _gains(self, multipliers: Array, line: _Line) -> Array:
         """The gain of a unit of weight, by atom and label in one row."""
