@@ -62,7 +62,7 @@ class Form:
 
 SMOKE = Form("smoke", seeds=(0,), limit=10.0, max_rows=1500, few=True, short=True)
 QUICK = Form("quick", seeds=(0,), limit=6.0, max_rows=5000, few=True, short=True)
-MEDIUM = Form("medium", seeds=(0, 1, 2, 3, 4), limit=45.0, max_rows=10000, few=False, short=True)
+MEDIUM = Form("medium", seeds=tuple(range(10)), limit=45.0, max_rows=10000, few=False, short=True)
 FULL = Form("full", seeds=tuple(range(10)), limit=120.0, max_rows=None, few=False, short=False)
 FORMS = {form.name: form for form in (SMOKE, QUICK, MEDIUM, FULL)}
 

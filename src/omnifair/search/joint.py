@@ -30,7 +30,6 @@ from omnifair.training import Setting, Trial
 # are very many, and trainings are dear.
 ROWS, MANY_ROWS = 2_500, 10_000
 LEVELS = 30
-ITERATIONS = 100
 # Probabilities nearer to 0 and 1 than this are taken as this near.
 SURE = 1e-3
 # How far from its own a learner's sureness may be told.
@@ -63,7 +62,7 @@ def joint_chances(
     features = _Features.of(_safe_indexing(fold.X_train, train), plain.models[0])
     if features is None:
         return None
-    models: list[Any] = [LogisticRegression(max_iter=ITERATIONS)]
+    models: list[Any] = [LogisticRegression(max_iter=100)]
     if many and not _is_linear(plain.models[0]) and len(np.unique(code)) <= FEW:
         models.append(
             HistGradientBoostingClassifier(
