@@ -142,20 +142,29 @@ def section(records: list[Record]) -> str:
 
 
 ASKED = (
-    "the area under omnifair's frontier is at least that of every peer's on each panel, within two "
+    "the area under {}'s frontier is at least that of every peer's on each panel, within two "
     "standard errors over splits"
 )
+
+
+# Judged are the default, which returns the user's own learner, and the most accurate strategy.
+JUDGED = ("omnifair", "omnifair BestOf")
 
 
 def aims(records: list[Record]) -> list[Aim]:
     """On how many panels no peer is ahead: of those that need no group, and of all."""
     values = areas(records)
-    panels = [p for p in PANELS if (*p, "omnifair") in values]
+    return [aim for own in JUDGED for aim in _aims(values, own)]
+
+
+def _aims(values: dict[tuple[str, str, str, str], dict[int, float]], own: str) -> list[Aim]:
+    panels = [p for p in PANELS if (*p, own) in values]
     found: list[Aim] = []
-    for text, group in ((f"{ASKED} (peers that need no group)", False), (f"{ASKED} (all)", True)):
-        ahead = {panel: _ahead(values, panel, needs_group=group) for panel in panels}
+    asked = ASKED.format(own)
+    for text, group in ((f"{asked} (peers that need no group)", False), (f"{asked} (all)", True)):
+        ahead = {panel: _ahead(values, own, panel, needs_group=group) for panel in panels}
         won = sum(not lines for lines in ahead.values())
-        splits = {len(values[(*p, "omnifair")]) for p in panels}
+        splits = {len(values[(*p, own)]) for p in panels}
         whole = len(panels) == len(PANELS)
         kept = False if won < len(panels) else True if whole else None
         reached = f"{won} of {len(panels)} panels, over {min(splits, default=0)} split(s)"
@@ -168,23 +177,26 @@ def aims(records: list[Record]) -> list[Aim]:
 
 def _ahead(
     values: dict[tuple[str, str, str, str], dict[int, float]],
+    own: str,
     panel: tuple[str, str, str],
     *,
     needs_group: bool,
 ) -> list[str]:
     """A line for each peer whose area is larger than omnifair's by more than the noise."""
     lines = []
-    own = values[(*panel, "omnifair")]
+    ours = values[(*panel, own)]
     for name, method in METHODS.items():
         theirs = values.get((*panel, name), {})
-        both = sorted(set(own) & set(theirs))
+        both = sorted(set(ours) & set(theirs))
         if method.ours or not both or (method.needs_group and not needs_group):
             continue
-        apart = [100 * (theirs[seed] - own[seed]) for seed in both]
+        apart = [100 * (theirs[seed] - ours[seed]) for seed in both]
         if mean(apart) > max(2 * se(apart), 0.005):
             noise = f" ± {se(apart):.2f}" if len(both) > 1 else " (one split)"
             group = " (needs the group)" if method.needs_group else ""
-            lines.append(f"{' '.join(panel)}: {name}{group} is ahead by {mean(apart):.2f}{noise}")
+            lines.append(
+                f"{' '.join(panel)}: {name}{group} is ahead of {own} by {mean(apart):.2f}{noise}"
+            )
     return lines
 
 

@@ -8,6 +8,7 @@ from benchmarks.methods.celis import Celis
 from benchmarks.methods.error_parity import ErrorParity
 from benchmarks.methods.fairgbm import FairGBM
 from benchmarks.methods.kamiran import Kamiran
+from benchmarks.methods.omnifair_best import OmnifairBestOf
 from benchmarks.methods.omnifair_grid import OmnifairGrid
 from benchmarks.methods.omnifair_guided import Omnifair
 from benchmarks.methods.omnifair_paper import OmnifairPaper
@@ -23,6 +24,7 @@ METHODS: dict[str, Method] = {
     for method in (
         Plain(),
         Omnifair(),
+        OmnifairBestOf(),
         OmnifairPlugIn(),
         OmnifairPaper(),
         Kamiran(),

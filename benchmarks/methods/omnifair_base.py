@@ -43,13 +43,18 @@ class OmnifairMethod(Method):
         return None
 
     def candidates(self, task: Task) -> Iterator[Candidate]:
+        yield self.fitted(task, self.strategy(task), {})
+
+    @staticmethod
+    def fitted(task: Task, strategy: Any, settings: dict[str, Any]) -> Candidate:
+        """One fit with one strategy."""
         from omnifair import FairClassifier, InfeasibleWarning
 
         part = task.validation
         model = FairClassifier(
             learner(task),
             constraints(task.goal),
-            strategy=self.strategy(task),
+            strategy=strategy,
             validation=(part.X, part.y, {"group": part.group}),
             on_infeasible="closest",
             random_state=task.seed,
@@ -59,4 +64,4 @@ class OmnifairMethod(Method):
             warnings.simplefilter("ignore", InfeasibleWarning)
             model.fit(task.train.X, task.train.y, sensitive_features={"group": task.train.group})
             taken = seconds()
-        yield plain_candidate(model, {}, taken, int(model.report().trainings))
+        return plain_candidate(model, settings, taken, int(model.report().trainings))

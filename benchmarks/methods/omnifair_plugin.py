@@ -1,22 +1,20 @@
-"""omnifair with decisions from scores, where this version has it."""
+"""omnifair with decisions from a joint model, with and without the plain model beside it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-import omnifair
-import omnifair.search
+from benchmarks.methods.base import Candidate
 from benchmarks.methods.omnifair_base import OmnifairMethod
 from benchmarks.objective import Task
 
 
 class OmnifairPlugIn(OmnifairMethod):
     name = "omnifair PlugIn"
-    about = "FairClassifier with strategy=PlugIn()"
+    about = "FairClassifier with strategy=PlugIn(), and with PlugIn(plain=True)"
 
-    def missing(self) -> str | None:
-        found = hasattr(omnifair, "PlugIn") or hasattr(omnifair.search, "PlugIn")
-        return None if found else "NA: this version of omnifair has no PlugIn"
+    def candidates(self, task: Task) -> Iterator[Candidate]:
+        from omnifair import PlugIn
 
-    def strategy(self, task: Task) -> Any:
-        return (omnifair if hasattr(omnifair, "PlugIn") else omnifair.search).PlugIn()
+        for plain in (False, True):
+            yield self.fitted(task, PlugIn(plain=plain), {"plain": plain})

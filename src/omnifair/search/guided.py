@@ -32,8 +32,11 @@ DEAR = 3.0
 # Where no bound is met yet, so many trainings are made at most, and so many more for each demand.
 FIRST, EACH = 5, 10
 
+# To come closer to the bounds by less than this share of what is missing is no progress.
+PROGRESS = 0.05
+
 # How many trainings one row after the other may take, where all together led nowhere.
-OTHERS = 10
+OTHERS = 8
 
 # How far a multiplier is pushed at least where the guide knows no better (range of the objective).
 PUSH = 0.05
@@ -240,9 +243,8 @@ class GuidedSearch:
         problem = guide.surrogate.problem
         best = _best(trials)
         if best is None:
-            closest = int(np.argmin([t.measurement.worst for t in trials]))
             most = FIRST + EACH * len(guide.demands)
-            idle = len(trials) - 1 - closest
+            idle = len(trials) - 1 - _last_progress(trials)
             waits = IDLE if len(guide.demands) > 1 else 0
             return idle >= self.patience or (len(trials) >= most and idle >= waits)
         stake = self._stake(best, trials, problem)
@@ -307,6 +309,15 @@ def _best(trials: Sequence[Trial]) -> Trial | None:
     """The best that meets the bounds, where one does."""
     met = [t for t in trials if t.satisfied]
     return max(met, key=lambda t: t.measurement.merit, default=None)
+
+
+def _last_progress(trials: Sequence[Trial]) -> int:
+    """The last training that came notably closer to the bounds than all before it."""
+    last, closest = 0, np.inf
+    for k, trial in enumerate(trials):
+        if trial.measurement.worst < (1 - PROGRESS) * closest:
+            last, closest = k, trial.measurement.worst
+    return last
 
 
 def _tried(multipliers: Array, trials: Sequence[Trial]) -> bool:
