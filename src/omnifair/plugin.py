@@ -34,8 +34,9 @@ class PlugInClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         What a positive decision gains, by group (in sorted order) and label: an array of shape
         ``(groups, 2)``. By default -1 for label 0 and 1 for label 1: the most likely label.
     label_estimator
-        A second classifier with ``predict_proba``, for the two labels: where there is one, how
-        likely a label is, it says; how likely a group is, given the label, ``estimator`` does.
+        A second classifier with ``predict_proba``, for the two labels. Where there is one, the
+        two say together how likely a label is (the mean of their probabilities), and
+        ``estimator`` alone how likely a group is, given the label.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class PlugInClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         table = spread(self.estimator_, self._codes, 2 * len(self.groups_), X)
         if self.label_estimator_ is None:
             return table
-        return with_labels(table, chance_of(self.label_estimator_, X, self.classes_[1], self._odds))
+        return averaged(table, chance_of(self.label_estimator_, X, self.classes_[1], self._odds))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The expected gain of a positive decision."""
@@ -162,14 +163,20 @@ def chance_of(model: Any, X: Any, positive: Any, odds: float = 1.0) -> NDArray[n
     return np.asarray(said / (said + (1 - said) * odds))
 
 
+def averaged(chances: NDArray[np.float64], said: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Joint chances with labels that are as likely as they and another model say on average."""
+    return with_labels(chances, (chances[:, 1::2].sum(axis=1) + said) / 2)
+
+
 def with_labels(chances: NDArray[np.float64], positive: NDArray[np.float64]) -> NDArray[np.float64]:
     """The same chances of groups within each label, with other chances of the label 1.
 
     Where a row's chances give a label none, its groups are as likely as within the other.
     """
     by_label = chances.reshape(len(chances), -1, 2)
-    total = by_label.sum(axis=1, keepdims=True)
-    known = np.where(total > 0, by_label, by_label.sum(axis=2, keepdims=True))
-    total = known.sum(axis=1, keepdims=True)
+    known = np.where(
+        by_label.sum(axis=1, keepdims=True) > 0, by_label, by_label.sum(axis=2, keepdims=True)
+    )
     wanted = np.column_stack([1 - positive, positive])[:, None, :]
-    return np.asarray((known * (wanted / total)).reshape(len(chances), -1))
+    scaled = known * (wanted / known.sum(axis=1, keepdims=True))
+    return np.asarray(scaled.reshape(len(chances), -1))

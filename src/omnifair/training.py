@@ -20,7 +20,7 @@ from omnifair.bins import Bins
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.inputs import Classes
 from omnifair.learners import Learner
-from omnifair.plugin import PlugInClassifier, chance_of, spread, with_labels
+from omnifair.plugin import PlugInClassifier, averaged, chance_of, spread
 from omnifair.problem import Array, Bits, Measurement, Problem
 from omnifair.rates import Coefficients
 from omnifair.validation import holdout
@@ -36,7 +36,7 @@ class Proposal:
     hold those denominators fixed. ``share`` is that of the rows to train on; less than 1 tries
     multipliers out. ``joint`` decides by a joint model of groups and labels, which is trained
     once, rather than by a model of its own: where the expected gain exceeds ``offset``. How
-    likely a label is, the models of the trial ``plain`` say, where there is one. What is
+    likely a label is, the models of the trial ``plain`` say with it, where there is one. What is
     ``exploratory`` only shows the way to a proposal that is not, and is kept where none is better
     founded.
     """
@@ -280,7 +280,7 @@ class Trainer:
                     found.append(joint.chances)
                     continue
                 chance = chance_of(said.model, fold.X_test, positive, said.odds)
-                found.append(with_labels(joint.chances, chance))
+                found.append(averaged(joint.chances, chance))
             self._labelled = (plain, found)
         return self._labelled[1]
 

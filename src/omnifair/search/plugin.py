@@ -39,8 +39,8 @@ class PlugIn:
         How many multipliers are tried and measured one by one at most. They cost no training.
     plain
         Whether to train the plain estimator too: where it meets the bounds it is what is kept,
-        and where it does not, how likely a label is, it says. The joint model then only says how
-        likely a group is, given the label, which is often more accurate, for a second training.
+        and where it does not, it says with the joint model how likely a label is. This is more
+        accurate as a rule, for a second training.
     """
 
     tries: int = 60

@@ -1,10 +1,10 @@
 """The best multipliers and offset of a joint model, where trying costs no training.
 
 Around a trial, decisions at many multipliers and offsets are made from the chances that are there
-and measured exactly. What is chosen meets all bounds and has the best of two objectives, half and
-half: the one measured on the validation rows, and the one that its chances, calibrated there,
-let expect. Either alone is mistaken in its own way: the measured one by luck, which the best of
-many have most of, the expected one wherever the learner's chances are wrong.
+and measured exactly. What was measured is mistaken by luck, and the best of many has most of that;
+what the chances let expect of the same decisions has little luck, but is wrong wherever they are.
+So the objective is the mean of both, and bounds are to be met by both: by what is measured, and by
+the mean.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from omnifair.plugin import with_labels
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.rates import Rate
 from omnifair.search.joint import some_rows
@@ -36,6 +38,8 @@ BESIDE, ROUNDS = 4, 2
 # Where several multipliers are at work, each of at most so many by itself, so many times.
 ALONE, SWEEPS = 12, 2
 STRETCHES = np.array([0.0, 0.5, 0.7, 0.85, 0.93, 1.0, 1.07, 1.15, 1.3, 1.6, 2.0])
+# How much what is expected counts against what is measured: in the objective, and in bounds.
+HOPED, FEARED = 0.5, 0.5
 # Chances nearer to 0 and 1 than this are taken as this near.
 SURE = 1e-3
 
@@ -93,27 +97,32 @@ def _scale(multipliers: Array, of: Array) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """Multipliers (of the rows at work) and an offset, and how good they are."""
+    """Multipliers (of the rows at work) and an offset, and how good they are.
+
+    ``safe`` says whether the bounds are met with what is expected too; ``value`` is the objective
+    where they are met as measured, else minus the largest violation.
+    """
 
     multipliers: Array
     offset: float
     met: bool
-    value: float  # the objective where the bounds are met, else minus the largest violation
+    safe: bool
+    value: float
 
 
 @dataclass(frozen=True)
 class View:
     """Measured rows and what decides them: the gain expected of each is linear in multipliers.
 
-    ``terms`` is the gain without multipliers and what a unit of each of them adds; ``chance`` is
-    that of label 1, calibrated.
+    ``terms`` is the gain without multipliers and what a unit of each of them adds; ``expected`` is
+    the weight with which each row is expected in each atom and label.
     """
 
     problem: Problem
     active: NDArray[np.intp]
     multipliers: Array
     terms: Array
-    chance: Array
+    expected: Array
     unit: float  # what a right decision gains by the objective alone
 
     @classmethod
@@ -133,77 +142,80 @@ class View:
                 one[k] = 0.0
             terms[fold.rows] = chances[fold.rows] @ np.column_stack(tables)
             units.append(float(np.abs(tables[0]).mean()))
-        chance = calibrated(problem, chances[:, 1::2].sum(axis=1))
-        return cls(problem, active, trial.multipliers[active], terms, chance, float(np.mean(units)))
+        likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1)))
+        expected = likely * problem.weights[:, None]
+        unit = float(np.mean(units))
+        return cls(problem, active, trial.multipliers[active], terms, expected, unit)
 
     def take(self, rows: NDArray[np.intp]) -> View:
         """Some of the rows."""
         if len(rows) == len(self.problem):
             return self
-        return replace(
-            self,
-            problem=self.problem.take(rows),
-            terms=self.terms[rows],
-            chance=self.chance[rows],
-        )
+        problem, terms, expected = self.problem.take(rows), self.terms[rows], self.expected[rows]
+        return replace(self, problem=problem, terms=terms, expected=expected)
 
     def best(self, tries: Iterable[tuple[Array, float]], centre: float, steps: int) -> Choice:
         """The best of some multipliers, each with offsets as far from the centre as is said."""
         beside = np.arange(-steps, steps + 1) / max(steps, 1)
         return max(
             (self.at(given, centre + reach * beside) for given, reach in tries),
-            key=lambda choice: (choice.met, choice.value),
+            key=lambda choice: (choice.met, choice.safe, choice.value),
         )
 
     def at(self, multipliers: Array, offsets: Array) -> Choice:
         """The best of rising offsets at some multipliers; the smallest one of equals."""
-        met, merit, worst = self.measured(multipliers, offsets)
-        value = np.where(met, merit, -worst)
-        order = np.lexsort((np.abs(offsets), -value, ~met))
-        k = int(order[0])
-        return Choice(multipliers, float(offsets[k]), bool(met[k]), float(value[k]))
+        met, safe, value = self.judged(multipliers, offsets)
+        k = int(np.lexsort((np.abs(offsets), -value, ~safe, ~met))[0])
+        return Choice(multipliers, float(offsets[k]), bool(met[k]), bool(safe[k]), float(value[k]))
 
-    def measured(
+    def judged(
         self, multipliers: Array, offsets: Array
-    ) -> tuple[NDArray[np.bool_], Array, Array]:
-        """By rising offset: whether the bounds are met, the objective, the largest violation.
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array]:
+        """By rising offset: whether bounds are met, and with what is expected, and the value."""
+        structure = self.problem.structure
+        seen, hoped = self.cells(multipliers, offsets)
+        objective = _mean(*(structure.objective.value(c[:, 0]) for c in (seen, hoped)), HOPED)
+        violations, feared = (
+            (structure.matrix @ self._rates(c).T).T - structure.bounds for c in (seen, hoped)
+        )
+        met = np.all(violations <= TOLERANCE, axis=1)
+        safe = met & np.all(_mean(violations, feared, FEARED) <= TOLERANCE, axis=1)
+        merit = np.where(np.isnan(objective), -np.inf, structure.sense * objective)
+        worst = np.where(np.isnan(violations), np.inf, violations).max(axis=1, initial=0.0)
+        return met, safe, np.where(met, merit, -worst)
 
-        The objective is signed so that more is better, and the mean of measured and expected.
-        """
+    def cells(self, multipliers: Array, offsets: Array) -> tuple[Array, Array]:
+        """Every group's cells by rising offset: as measured, and as expected."""
         gain = self.terms[:, 0] + self.terms[:, 1:] @ multipliers
         above = np.searchsorted(offsets, gain, side="left")  # exceeds so many of them
-        structure, size = self.problem.structure, len(offsets) + 1
-        codes = 2 * len(structure.member)
-        table = np.bincount(
-            self.problem.code * size + above, self.problem.weights, codes * size
-        ).reshape(-1, 2, size)
-        cells = self._cells(_from_above(table))
-        expected = np.array([np.bincount(above, mass, size) for mass in self._masses])
-        objective = structure.objective
-        merit = structure.sense * (
-            objective.value(cells[:, 0]) + objective.value(self._expected(_from_above(expected)))
+        size, n = len(offsets) + 1, len(gain)
+        weights, codes = self.problem.weights, self._real.size
+        real = np.bincount(self.problem.code * size + above, weights, codes * size)
+        one = sparse.csc_array((np.ones(n), above, np.arange(n + 1)), shape=(size, n))
+        hoped = np.asarray(one @ self.expected)
+        return (
+            self._cells(_from_above(real.reshape(-1, 2, size).astype(float)), self._real),
+            self._cells(_from_above(hoped.T.reshape(-1, 2, size)), self._hoped),
         )
-        violations = (structure.matrix @ self._rates(cells).T).T - structure.bounds
-        worst = np.where(np.isnan(violations), np.inf, violations).max(axis=1, initial=0.0)
-        met = np.all(violations <= TOLERANCE, axis=1)
-        return met, np.where(np.isnan(merit), -np.inf, merit / 2), worst
 
-    def _cells(self, hits: Array) -> Array:
-        """Every group's cells by offset, from predicted positives by atom and label."""
-        member = self.problem.structure.member.astype(float)
-        fp, tp = np.tensordot(member.T, hits, axes=1).transpose(1, 2, 0)
-        negative, positive = self.problem.label_mass.T
-        return np.stack([tp, fp, positive - tp, negative - fp], axis=-1)
-
-    def _expected(self, hits: Array) -> Array:
-        """Everybody's cells by offset, from the positives that are expected by label."""
-        (fp, tp), (negative, positive) = hits, self._masses.sum(axis=1)
+    def _cells(self, hits: Array, mass: Array) -> Array:
+        """Every group's cells, from predicted positives and all rows by atom and label."""
+        member = self.problem.structure.member.T.astype(float)
+        fp, tp = np.tensordot(member, hits, axes=1).transpose(1, 2, 0)
+        negative, positive = (member @ mass).T
         return np.stack([tp, fp, positive - tp, negative - fp], axis=-1)
 
     @cached_property
-    def _masses(self) -> Array:
-        """The weight with which each row is expected to have label 0, and label 1."""
-        return np.array([1 - self.chance, self.chance]) * self.problem.weights
+    def _real(self) -> Array:
+        """The weight of the rows by atom and label."""
+        size = self.expected.shape[1]
+        found = np.bincount(self.problem.code, self.problem.weights, size)
+        return np.asarray(found.reshape(-1, 2), dtype=float)
+
+    @cached_property
+    def _hoped(self) -> Array:
+        """The same as it is expected."""
+        return np.asarray(self.expected.sum(axis=0).reshape(-1, 2))
 
     @cached_property
     def _positions(self) -> dict[Rate, NDArray[np.intp]]:
@@ -220,6 +232,10 @@ class View:
         for rate, positions in self._positions.items():
             rates[:, positions] = rate.value(cells[:, [metrics[p].group for p in positions]])
         return rates
+
+
+def _mean(measured: Array, expected: Array, share: float) -> Array:
+    return (1 - share) * measured + share * expected
 
 
 def _from_above(table: Array) -> Array:
