@@ -174,7 +174,8 @@ class View:
         """By rising offset: whether bounds are met, and with what is expected, and the value."""
         structure = self.problem.structure
         seen, hoped = self.cells(multipliers, offsets)
-        objective = _mean(*(structure.objective.value(c[:, 0]) for c in (seen, hoped)), HOPED)
+        reached, likely = (structure.objective.value(c[:, 0]) for c in (seen, hoped))
+        objective = _mean(reached, likely, HOPED)
         violations, feared = (
             (structure.matrix @ self._rates(c).T).T - structure.bounds for c in (seen, hoped)
         )
