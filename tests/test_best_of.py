@@ -12,6 +12,7 @@ from omnifair import (
     BracketSearch,
     FairClassifier,
     GuidedSearch,
+    InfeasibleWarning,
     LearnerError,
     PlugIn,
     PlugInClassifier,
@@ -111,7 +112,8 @@ def test_each_keeps_to_its_own_budget_and_all_to_that_of_the_fit():
     model = fit(BestOf([Endless(), PlugIn()]))
     assert model.report().trainings == 3 + 1
     assert BestOf([Endless(), PlugIn(plain=True)]).budget(None) == 5
-    model = fit(BestOf([Endless(), PlugIn()]), max_trainings=2, on_infeasible="closest")
+    with pytest.warns(InfeasibleWarning, match="budget"):
+        model = fit(BestOf([Endless(), PlugIn()]), max_trainings=2, on_infeasible="closest")
     assert model.report().trainings == 2
 
 
