@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
+    assert_all_finite,
     check_is_fitted,
     column_or_1d,
     validate_data,
@@ -59,6 +60,7 @@ class PlugInClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Train the models; without ``groups`` everybody is in one."""
         validate_data(self, X, skip_check_array=True)
         labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         self.classes_, code = np.unique(labels, return_inverse=True)
         if len(self.classes_) != 2:
@@ -129,7 +131,8 @@ class PlugInClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The positive class where it is expected to gain."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
