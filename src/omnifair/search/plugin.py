@@ -12,7 +12,7 @@ from omnifair.search.guide import Guide
 from omnifair.search.guided import GuidedSearch
 from omnifair.search.joint import some_rows
 from omnifair.search.loop import Steps
-from omnifair.search.refine import refined
+from omnifair.search.refine import refined, standing
 from omnifair.search.surrogate import Surrogate
 from omnifair.training import Proposal, Setting, Trial, why_not_joint
 
@@ -84,14 +84,11 @@ class PlugIn:
                 enough=self.tries,
             )
             seen = (yield from search.pursue(Guide.of(surrogate, start), kind)).seen
-        best = max(seen, key=_standing)
-        chosen = refined(setting, best)
-        if chosen is not None:
-            [trial] = yield [chosen]
-            if not best.satisfied or trial.satisfied:
-                return
-        # Rounding parted what was measured here from what was decided.
-        yield [replace(best.proposal, exploratory=False)]
+        best = max(seen, key=standing)
+        [trial] = yield [refined(setting, seen)]
+        if best.satisfied and not trial.satisfied:
+            # Rounding parted what was measured there from what was decided.
+            yield [replace(best.proposal, exploratory=False)]
 
     @staticmethod
     def _surrogate(setting: Setting, start: Trial) -> Surrogate | None:
@@ -100,9 +97,3 @@ class PlugIn:
         random = np.random.RandomState(setting.learner.seed)
         rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
         return Surrogate.of(setting.problem, start.chances[rows], rows)
-
-
-def _standing(trial: Trial) -> tuple[bool, float]:
-    """The best objective within the bounds, else the least violation."""
-    measured = trial.measurement
-    return trial.satisfied, measured.merit if trial.satisfied else -measured.worst

@@ -10,7 +10,7 @@ the mean.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,84 +30,105 @@ from omnifair.weights import gain_table
 
 # More measured rows than this are not needed to see roughly where to look.
 ROWS = 20_000
-# Multipliers are tried at these multiples of the trial's, offsets up to this share of a gain.
+# Multipliers are tried at these multiples of the trial's, offsets at these shares of a gain.
 SCALES = np.linspace(0.0, 2.0, 41)
-FARTHEST, OFFSETS = 0.24, 49
-# Then around the best, on a finer grid of so many values to each side, so many times.
-BESIDE, ROUNDS = 4, 2
-# Where several multipliers are at work, each of at most so many by itself, so many times.
-ALONE, SWEEPS = 12, 2
+NEAR, FAR = np.arange(0.0, 0.25, 0.01), np.arange(0.3, 1.0, 0.1)
+OFFSETS = np.concatenate([-NEAR[:0:-1], NEAR])
+ANYWHERE = np.concatenate([-FAR[::-1], OFFSETS, FAR])  # where none of those meets the bounds
+# Where weights depend on predictions, so many trials' are tried at one of so many scales.
+POINTS, APART = 12, 4
+# Then around the best, so many times, on a grid that is so many times finer.
+ROUNDS, FINER = 2, 4
+# Where several multipliers are at work, each of at most so many by itself, twice.
+ALONE = 12
 STRETCHES = np.array([0.0, 0.5, 0.7, 0.85, 0.93, 1.0, 1.07, 1.15, 1.3, 1.6, 2.0])
 # How much what is expected counts against what is measured: in the objective, and in bounds.
 HOPED, FEARED = 0.5, 0.5
+# What a unit of a bound that is met as measured but not with what is expected counts against the
+# objective (its range): so much that it is seldom worth it.
+PRICE = 1.0
 # Chances nearer to 0 and 1 than this are taken as this near.
 SURE = 1e-3
 
 
-def refined(setting: Setting, trial: Trial) -> Proposal | None:
-    """The best decisions by a joint trial's chances, near its multipliers; None where none are.
+def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
+    """The best decisions by the chances of joint trials, near the multipliers of the best of them.
 
-    Weights stay taken where the trial's were. Where nothing near it meets the bounds, it is what
+    Weights stay taken where that trial's were. Where nothing near it meets the bounds, it is what
     comes closest to them.
     """
-    if trial.chances is None:
-        return None
-    view = View.of(setting, trial)
     random = np.random.RandomState(setting.learner.seed)
     rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
-    unit = view.unit
-    found = view.take(rows).best(
-        [(scale * view.multipliers, FARTHEST * unit) for scale in SCALES], 0.0, OFFSETS // 2
-    )
-    found = _closer(view, found, unit)
-    proposal = replace(trial.proposal, offset=found.offset, exploratory=False)
-    multipliers = np.zeros_like(trial.multipliers)
+    trials = sorted(trials, key=standing, reverse=True)
+    several = setting.problem.structure.depends_on_predictions
+    # Far from where weights were taken they point the wrong way: another trial's may point better.
+    views = [View.of(setting, t) for t in trials[: POINTS if several else 1]]
+    rough = [_roughly(v.take(rows), APART).order for v in views] if len(views) > 1 else []
+    place = rough.index(max(rough)) if rough else 0
+    view = views[place]
+    found = _closer(view, _roughly(view.take(rows)))
+    if len(view.active) > 1:
+        found = _one_by_one(view, found)
+    multipliers = np.zeros(setting.problem.structure.n_rows)
     multipliers[view.active] = found.multipliers
-    return replace(proposal, multipliers=multipliers)
+    kind = trials[place].proposal
+    return replace(kind, multipliers=multipliers, offset=found.offset, exploratory=False)
 
 
-def _closer(view: View, found: Choice, unit: float) -> Choice:
-    """The best on finer and finer grids; then each multiplier by itself, where there are more."""
-    scale = 1.0 if not view.multipliers.any() else _scale(found.multipliers, view.multipliers)
-    step, reach = SCALES[1], 2 * FARTHEST / (OFFSETS - 1) * unit
-    for _ in range(ROUNDS):
-        near = scale + step * np.arange(-BESIDE, BESIDE + 1) / BESIDE
-        tries = [(s * view.multipliers, reach) for s in np.unique(np.maximum(near, 0.0))]
-        found = view.best(tries, found.offset, BESIDE)
-        if view.multipliers.any():
-            scale = _scale(found.multipliers, view.multipliers)
-        step, reach = step / BESIDE, reach / BESIDE
-    if len(view.active) < 2:
-        return found
-    spread = 4 * FARTHEST / (OFFSETS - 1) * unit
-    for sweep in range(SWEEPS):
-        for k in np.argsort(-view.multipliers, kind="stable")[:ALONE]:
-            tries = []
-            for stretch in STRETCHES if sweep == 0 else 1 + (STRETCHES - 1) / 4:
-                moved = found.multipliers.copy()
-                moved[k] *= stretch
-                tries.append((moved, spread))
-            found = view.best(tries, found.offset, BESIDE)
+def standing(trial: Trial) -> tuple[bool, float]:
+    """By which trials are compared: the objective within the bounds, else the least violation."""
+    measured = trial.measurement
+    return trial.satisfied, measured.merit if trial.satisfied else -measured.worst
+
+
+def _roughly(view: View, apart: int = 1) -> Choice:
+    """The best scale of the trial's multipliers together with an offset, on a grid."""
+    tries = [scale * view.multipliers for scale in SCALES[::apart]]
+    tries = tries if len(view.active) else tries[:1]
+    found = view.best(tries, view.unit * OFFSETS)
+    return found if found.met else view.best(tries, view.unit * ANYWHERE)
+
+
+def _closer(view: View, found: Choice) -> Choice:
+    """The same on finer and finer grids round the best."""
+    size, beside = float(view.multipliers.sum()), np.arange(-FINER, FINER + 1) / FINER
+    for k in range(ROUNDS):
+        scale = float(found.multipliers.sum()) / size if size else 0.0
+        scales = np.unique(np.maximum(scale + SCALES[1] * beside / FINER**k, 0.0))
+        offsets = found.offset + view.unit * NEAR[1] * beside / FINER**k
+        tries = [s * view.multipliers for s in (scales if size else [0.0])]
+        found = view.best(tries, offsets)
     return found
 
 
-def _scale(multipliers: Array, of: Array) -> float:
-    return float(multipliers.sum() / of.sum())
+def _one_by_one(view: View, found: Choice) -> Choice:
+    """Each multiplier by itself, with offsets nearby: roughly, then finer."""
+    for stretches in (STRETCHES, 1 + (STRETCHES - 1) / FINER):
+        for k in np.argsort(-view.multipliers, kind="stable")[:ALONE]:
+            one = np.arange(len(view.active)) == k
+            tries = [found.multipliers * np.where(one, stretch, 1.0) for stretch in stretches]
+            beside = np.arange(-FINER, FINER + 1) / FINER
+            found = view.best(tries, found.offset + view.unit * 2 * NEAR[1] * beside)
+    return found
 
 
 @dataclass(frozen=True)
 class Choice:
     """Multipliers (of the rows at work) and an offset, and how good they are.
 
-    ``safe`` says whether the bounds are met with what is expected too; ``value`` is the objective
-    where they are met as measured, else minus the largest violation.
+    ``value`` is the objective where bounds are met as measured, less what they are missed by with
+    what is expected; else minus the largest violation.
     """
 
     multipliers: Array
     offset: float
     met: bool
-    safe: bool
     value: float
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """By which choices are compared."""
+        return self.met, self.value
 
 
 @dataclass(frozen=True)
@@ -154,24 +175,19 @@ class View:
         problem, terms, expected = self.problem.take(rows), self.terms[rows], self.expected[rows]
         return replace(self, problem=problem, terms=terms, expected=expected)
 
-    def best(self, tries: Iterable[tuple[Array, float]], centre: float, steps: int) -> Choice:
-        """The best of some multipliers, each with offsets as far from the centre as is said."""
-        beside = np.arange(-steps, steps + 1) / max(steps, 1)
-        return max(
-            (self.at(given, centre + reach * beside) for given, reach in tries),
-            key=lambda choice: (choice.met, choice.safe, choice.value),
-        )
+    def best(self, tries: Iterable[Array], offsets: Array) -> Choice:
+        """The best of some multipliers with each of these rising offsets."""
+        found = (self.at(multipliers, offsets) for multipliers in tries)
+        return max(found, key=lambda choice: choice.order)
 
     def at(self, multipliers: Array, offsets: Array) -> Choice:
         """The best of rising offsets at some multipliers; the smallest one of equals."""
-        met, safe, value = self.judged(multipliers, offsets)
-        k = int(np.lexsort((np.abs(offsets), -value, ~safe, ~met))[0])
-        return Choice(multipliers, float(offsets[k]), bool(met[k]), bool(safe[k]), float(value[k]))
+        met, value = self.judged(multipliers, offsets)
+        k = int(np.lexsort((np.abs(offsets), -value, ~met))[0])
+        return Choice(multipliers, float(offsets[k]), bool(met[k]), float(value[k]))
 
-    def judged(
-        self, multipliers: Array, offsets: Array
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array]:
-        """By rising offset: whether bounds are met, and with what is expected, and the value."""
+    def judged(self, multipliers: Array, offsets: Array) -> tuple[NDArray[np.bool_], Array]:
+        """By rising offset: whether bounds are met as measured, and the value."""
         structure = self.problem.structure
         seen, hoped = self.cells(multipliers, offsets)
         reached, likely = (structure.objective.value(c[:, 0]) for c in (seen, hoped))
@@ -180,10 +196,11 @@ class View:
             (structure.matrix @ self._rates(c).T).T - structure.bounds for c in (seen, hoped)
         )
         met = np.all(violations <= TOLERANCE, axis=1)
-        safe = met & np.all(_mean(violations, feared, FEARED) <= TOLERANCE, axis=1)
-        merit = np.where(np.isnan(objective), -np.inf, structure.sense * objective)
-        worst = np.where(np.isnan(violations), np.inf, violations).max(axis=1, initial=0.0)
-        return met, safe, np.where(met, merit, -worst)
+        low, high = structure.objective.range
+        missed = _worst(_mean(violations, feared, FEARED))
+        merit = structure.sense * objective - PRICE * (high - low) * missed
+        merit = np.where(np.isnan(merit), -np.inf, merit)
+        return met, np.where(met, merit, -_worst(violations))
 
     def cells(self, multipliers: Array, offsets: Array) -> tuple[Array, Array]:
         """Every group's cells by rising offset: as measured, and as expected."""
@@ -237,6 +254,11 @@ class View:
 
 def _mean(measured: Array, expected: Array, share: float) -> Array:
     return (1 - share) * measured + share * expected
+
+
+def _worst(violations: Array) -> Array:
+    """The largest violation of each; infinite where a rate is undefined."""
+    return np.asarray(np.where(np.isnan(violations), np.inf, violations).max(axis=1, initial=0.0))
 
 
 def _from_above(table: Array) -> Array:
