@@ -98,7 +98,7 @@ def test_calibrated_chances_are_as_frequent_as_they_say_and_in_the_same_order():
     y = bits(random.uniform(size=len(true)) < true)
     said = expit(3 * np.log(true / (1 - true)) + 1)  # too sure of itself, and too high
     problem = problem_of([gap(selection_rate, by="g") <= 0.1], {"g": np.resize([0, 1], len(y))}, y)
-    found = calibrated(problem, said)
+    found = calibrated(problem, said, np.arange(len(said)))
     assert np.abs(found - true).mean() < 0.03 < np.abs(said - true).mean()
     assert (np.diff(found[np.argsort(said)]) >= 0).all()
 
@@ -106,7 +106,7 @@ def test_calibrated_chances_are_as_frequent_as_they_say_and_in_the_same_order():
 def test_chances_of_one_label_only_stay_as_they_are():
     problem = problem_of([gap(selection_rate, by="g") <= 0.1], {"g": [0, 1, 0]}, [1, 1, 1])
     said = np.array([0.2, 0.5, 0.9])
-    assert np.array_equal(calibrated(problem, said), said)
+    assert np.array_equal(calibrated(problem, said, np.arange(len(said))), said)
 
 
 # -- what is kept ----------------------------------------------------------------------------------

@@ -29,9 +29,11 @@ class PlugIn:
     under its probabilities is positive: on ``x`` alone, deterministic, and for any multipliers
     without another training. The kept model is a :class:`PlugInClassifier`.
 
-    What trying costs nothing is tried: multipliers first, then their scale together with the gain
-    that a positive decision has to exceed. What is chosen meets the bounds on the validation rows
-    and has the best objective there, measured and expected in equal parts.
+    Since trying costs nothing, much is tried: multipliers first, then their sizes together with
+    the gain that a positive decision has to exceed, for learners that are too sure of themselves.
+    What is chosen meets the bounds on the validation rows. To choose among many without choosing
+    luck, the objective is the mean of what is measured there and what the probabilities let
+    expect, and bounds should be met by that mean too.
 
     Parameters
     ----------

@@ -60,19 +60,20 @@ def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
     random = np.random.RandomState(setting.learner.seed)
     rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
     trials = sorted(trials, key=standing, reverse=True)
-    several = setting.problem.structure.depends_on_predictions
-    # Far from where weights were taken they point the wrong way: another trial's may point better.
-    views = [View.of(setting, t) for t in trials[: POINTS if several else 1]]
-    rough = [_roughly(v.take(rows), APART).order for v in views] if len(views) > 1 else []
-    place = rough.index(max(rough)) if rough else 0
-    view = views[place]
+    best = trials[0]
+    if setting.problem.structure.depends_on_predictions and len(trials) > 1:
+        # Far from where weights were taken they point the wrong way: another trial's may do better.
+        best = max(
+            trials[:POINTS],
+            key=lambda t: _roughly(View.of(setting, t, rows).take(rows), APART).order,
+        )
+    view = View.of(setting, best, rows)
     found = _closer(view, _roughly(view.take(rows)))
     if len(view.active) > 1:
         found = _one_by_one(view, found)
     multipliers = np.zeros(setting.problem.structure.n_rows)
     multipliers[view.active] = found.multipliers
-    kind = trials[place].proposal
-    return replace(kind, multipliers=multipliers, offset=found.offset, exploratory=False)
+    return replace(best.proposal, multipliers=multipliers, offset=found.offset, exploratory=False)
 
 
 def standing(trial: Trial) -> tuple[bool, float]:
@@ -147,8 +148,8 @@ class View:
     unit: float  # what a right decision gains by the objective alone
 
     @classmethod
-    def of(cls, setting: Setting, trial: Trial) -> View:
-        """Of all measured rows, near a trial of a joint model."""
+    def of(cls, setting: Setting, trial: Trial, rows: NDArray[np.intp]) -> View:
+        """Of all measured rows, near a joint trial; ``rows`` are those to calibrate on."""
         problem, chances = setting.problem, trial.chances
         assert chances is not None  # a joint model's trial has them
         active = np.flatnonzero(trial.multipliers)
@@ -163,7 +164,7 @@ class View:
                 one[k] = 0.0
             terms[fold.rows] = chances[fold.rows] @ np.column_stack(tables)
             units.append(float(np.abs(tables[0]).mean()))
-        likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1)))
+        likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1), rows))
         expected = likely * problem.weights[:, None]
         unit = float(np.mean(units))
         return cls(problem, active, trial.multipliers[active], terms, expected, unit)
@@ -197,8 +198,9 @@ class View:
         )
         met = np.all(violations <= TOLERANCE, axis=1)
         low, high = structure.objective.range
+        price = PRICE * (high - low if np.isfinite(high - low) else 1.0)
         missed = _worst(_mean(violations, feared, FEARED))
-        merit = structure.sense * objective - PRICE * (high - low) * missed
+        merit = structure.sense * objective - price * missed
         merit = np.where(np.isnan(merit), -np.inf, merit)
         return met, np.where(met, merit, -_worst(violations))
 
@@ -266,9 +268,8 @@ def _from_above(table: Array) -> Array:
     return np.asarray(table[..., :0:-1].cumsum(axis=-1)[..., ::-1])
 
 
-def calibrated(problem: Problem, chance: Array) -> Array:
-    """Chances of label 1, brought to what the labels of these rows show (Platt's scaling)."""
-    rows = np.flatnonzero(problem.weights > 0)
+def calibrated(problem: Problem, chance: Array, rows: NDArray[np.intp]) -> Array:
+    """Chances of label 1, brought to what the labels of some rows show (Platt's scaling)."""
     labels, weights = problem.labels[rows], problem.weights[rows]
     if len(np.unique(labels)) < 2:
         return chance
