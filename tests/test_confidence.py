@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from brute import bits, problem_of
 from omnifair import (
+    BestOf,
     CertificateError,
     DeclarationError,
     FairClassifier,
@@ -378,6 +379,10 @@ def test_without_constraints_it_is_the_plain_estimator_and_there_is_no_certifica
         {"strategy": GridSearch(points=9)},
         {"strategy": PlugIn()},
         {"strategy": PlugIn(), "validation": 3},
+        {"strategy": PlugIn(plain=True)},
+        {"strategy": PlugIn(plain=True), "refit": True},
+        {"strategy": BestOf()},
+        {"strategy": BestOf(), "validation": 3},
         {"validation": "train"},
         {"validation": 3},
         {"validation": lending(1_500, 2)},

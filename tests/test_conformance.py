@@ -4,7 +4,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from omnifair import FairClassifier, overall
+from omnifair import FairClassifier, PlugInClassifier, overall
 from omnifair.rates import selection_rate
 
 ESTIMATORS = [
@@ -13,6 +13,8 @@ ESTIMATORS = [
     FairClassifier(
         LogisticRegression(), overall(selection_rate) <= 0.9, validation="train", random_state=0
     ),
+    PlugInClassifier(LogisticRegression()),
+    PlugInClassifier(LogisticRegression(), label_estimator=LogisticRegression()),
 ]
 
 # Some checks use labels such as "one" and "two", where the positive class is taken by order, and

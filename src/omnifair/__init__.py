@@ -31,7 +31,15 @@ from omnifair.language import format_policy, parse, parse_policy, read_policy, w
 from omnifair.plugin import PlugInClassifier
 from omnifair.rates import coefficients
 from omnifair.report import Report
-from omnifair.search import BracketSearch, GridSearch, GuidedSearch, PaperSearch, PlugIn, Status
+from omnifair.search import (
+    BestOf,
+    BracketSearch,
+    GridSearch,
+    GuidedSearch,
+    PaperSearch,
+    PlugIn,
+    Status,
+)
 from omnifair.validation import ValidationSet
 
 __version__ = "0.1.0"
@@ -45,6 +53,7 @@ def __getattr__(name: str) -> types.ModuleType:
 
 
 __all__ = [
+    "BestOf",
     "BracketSearch",
     "Certificate",
     "CertificateError",

@@ -282,9 +282,9 @@ class Cautious:
         try:
             waiting = list(next(inner, ()))
             while waiting:
-                new = [p for p in waiting if not _same(p, first)]
+                new = [p for p in waiting if not p.repeats(first)]
                 found = iter((yield new) if new else ())
-                trials = [start if _same(p, first) else next(found) for p in waiting]
+                trials = [start if p.repeats(first) else next(found) for p in waiting]
                 try:
                     waiting = list(inner.send([_seen_inside(t, inside) for t in trials]))
                 except StopIteration:
@@ -316,16 +316,6 @@ def _seen_inside(trial: Trial, inside: Array) -> Trial:
     return replace(trial, measurement=replace(measured, violations=measured.violations + inside))
 
 
-def _same(one: Proposal, other: Proposal) -> bool:
-    """Whether two proposals are of one training, both taking weights from nowhere."""
-    return (
-        np.array_equal(one.multipliers, other.multipliers)
-        and one.at is other.at is None
-        and one.cells is other.cells is None
-        and (one.fixed, one.share, one.joint) == (other.fixed, other.share, other.joint)
-    )
-
-
 def _safer(plain: Trial, best: Trial, aims: Aims) -> Proposal | None:
     """Farther on the way from the plain model to the best one, where that leads to safety."""
     before, after = plain.measurement.violations, best.measurement.violations
@@ -339,7 +329,14 @@ def _safer(plain: Trial, best: Trial, aims: Aims) -> Proposal | None:
     place = int(enough[0]) if len(enough) else int(worst.argmin())
     if place == 0:
         return None
-    return replace(best.proposal, multipliers=far[place] * best.multipliers, at=best, cells=None)
+    return replace(
+        best.proposal,
+        multipliers=far[place] * best.multipliers,
+        offset=float(far[place]) * best.proposal.offset,
+        at=best,
+        cells=None,
+        exploratory=False,
+    )
 
 
 # -- certifying what was found ---------------------------------------------------------------------
@@ -390,6 +387,6 @@ def certified(
     return Kept(
         replace(solution, trial=path[place], status=status),
         models[place],
-        0 if refit is None else len(models),
+        0 if refit is None else sum(t.proposal.parts for t in path[: len(models)]),
         certificate,
     )

@@ -265,7 +265,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         strategy = GuidedSearch() if strategy is None else strategy
         cautious = None if aside is None else aside.cautious(strategy, trainer.setting.problem)
         refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
-        fits = self._max_fits(trainer.fits_per_trial, refits)
+        parts_of_model = getattr(strategy, "parts", 1)  # estimators that a refit trains at most
+        fits = self._max_fits(trainer.fits_per_trial, refits * parts_of_model)
         structure = problem.structure
         progress = Progress(
             {str(c.measure): f"{c.sense} {c.bound:g}" for c in structure.constraints},
@@ -297,7 +298,7 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if aside is not None and cautious is not None:
             return certified(solution, cautious.path(), aside, refit if refits else None)
         model = refit(solution.trial) if refits else solution.trial.models[0]
-        return Kept(solution, model, refits)
+        return Kept(solution, model, refits * solution.trial.proposal.parts)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
         """No constraints: the estimator as it is, with its own errors."""

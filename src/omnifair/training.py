@@ -20,7 +20,7 @@ from omnifair.bins import Bins
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.inputs import Classes
 from omnifair.learners import Learner
-from omnifair.plugin import PlugInClassifier, spread
+from omnifair.plugin import PlugInClassifier, averaged, chance_of, spread
 from omnifair.problem import Array, Bits, Measurement, Problem
 from omnifair.rates import Coefficients
 from omnifair.validation import holdout
@@ -35,7 +35,10 @@ class Proposal:
     ``cells`` that are expected on the measured rows; with ``fixed`` they are the paper's, which
     hold those denominators fixed. ``share`` is that of the rows to train on; less than 1 tries
     multipliers out. ``joint`` decides by a joint model of groups and labels, which is trained
-    once, rather than by a model of its own.
+    once, rather than by a model of its own: where the expected gain exceeds ``offset``. How
+    likely a label is, the models of the trial ``plain`` say with it, where there is one. What is
+    ``exploratory`` only shows the way to a proposal that is not, and is kept where none is better
+    founded.
     """
 
     multipliers: Array
@@ -44,6 +47,25 @@ class Proposal:
     fixed: bool = False
     share: float = 1.0
     joint: bool = False
+    offset: float = 0.0
+    plain: Trial | None = None
+    exploratory: bool = False
+
+    @property
+    def parts(self) -> int:
+        """How many fitted estimators one model of it consists of."""
+        return 2 if self.joint and self.plain is not None else 1
+
+    def repeats(self, other: Proposal) -> bool:
+        """Whether both are of one training, and take their weights from nowhere."""
+        return (
+            np.array_equal(self.multipliers, other.multipliers)
+            and self.at is other.at is None
+            and self.cells is other.cells is None
+            and self.plain is other.plain
+            and (self.fixed, self.share) == (other.fixed, other.share)
+            and (self.joint, self.offset) == (other.joint, other.offset)
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +120,14 @@ class _Joint:
     chances: Array
 
 
+@dataclass(frozen=True)
+class _Labels:
+    """A fold's model of the labels, and by what its weights multiplied their odds."""
+
+    model: Any
+    odds: float
+
+
 @dataclass
 class Trainer:
     """Trains the learner on the folds and measures it on ``setting.problem``."""
@@ -107,6 +137,7 @@ class Trainer:
     trained: int = 0
     _start: tuple[Any, ...] = ()  # the models that warm starts go on from
     _joints: list[_Joint] = field(default_factory=list)
+    _labelled: tuple[Trial, list[Array]] | None = None  # chances with the labels of a plain trial
     _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
     _tried: dict[tuple[int, float], tuple[Any, Problem]] = field(default_factory=dict)
     _bins: dict[tuple[int, float], Bins] = field(default_factory=dict)
@@ -226,32 +257,72 @@ class Trainer:
                 raise TrainingError(self._what_failed(number, [proposal], error)) from error
         models, bits = [], []
         chances = np.zeros((len(setting.problem), self._joints[0].chances.shape[1]))
+        known = self._chances(proposal.plain)
         for k, (fold, joint) in enumerate(zip(setting.folds, self._joints, strict=True)):
             point = self._point(proposal, k, fold.X_train, fold.train)
-            model = self._plugin(joint, fold.train, proposal.multipliers, point)
+            labels = self._labels(proposal.plain, k)
+            model = self._plugin(joint, labels, fold.train, proposal, point)
             models.append(model)
-            bits.append((joint.chances @ model.gains.ravel() > 0).astype(np.int8))
-            chances[fold.rows] = joint.chances
+            bits.append((known[k] @ model.gains.ravel() > 0).astype(np.int8))
+            chances[fold.rows] = known[k]
         seconds = perf_counter() - start
         return self._trial(number, proposal, tuple(models), bits, fits, seconds, chances)
 
+    def _chances(self, plain: Trial | None) -> list[Array]:
+        """The chances of each fold's measured rows; asked of the models once."""
+        if plain is None:
+            return [joint.chances for joint in self._joints]
+        if self._labelled is None or self._labelled[0].models is not plain.models:
+            positive, found = self.setting.classes.positive, []
+            for k, (fold, joint) in enumerate(zip(self.setting.folds, self._joints, strict=True)):
+                said = self._labels(plain, k)
+                if said is None:
+                    found.append(joint.chances)
+                    continue
+                chance = chance_of(said.model, fold.X_test, positive, said.odds)
+                found.append(averaged(joint.chances, chance))
+            self._labelled = (plain, found)
+        return self._labelled[1]
+
+    def _labels(self, plain: Trial | None, k: int) -> _Labels | None:
+        """What a plain trial's model of a fold says of labels; None where it says nothing."""
+        if plain is None:
+            return None
+        odds = _odds(self.setting.folds[k].train)
+        return None if odds is None else _Labels(plain.models[k], odds)
+
     def _plugin(
-        self, joint: _Joint, rows: Problem, multipliers: Array, point: Point
+        self,
+        joint: _Joint,
+        labels: _Labels | None,
+        rows: Problem,
+        proposal: Proposal,
+        point: Point,
     ) -> PlugInClassifier:
         classes = self.setting.classes
-        gains = gain_table(rows, multipliers, point)
+        # Chances sum to 1: what is taken off every gain is taken off the expected one.
+        gains = gain_table(rows, proposal.multipliers, point) - proposal.offset
         order = np.asarray([classes.negative, classes.positive])
-        return PlugInClassifier.of(joint.model, joint.codes, gains, order)
+        if labels is None:
+            return PlugInClassifier.of(joint.model, joint.codes, gains, order)
+        return PlugInClassifier.of(
+            joint.model, joint.codes, gains, order, labels.model, labels.odds
+        )
 
     def refit(self, trial: Trial, X: Any, problem: Problem) -> Any:
         """The learner trained once more, with a trial's multipliers, on other rows."""
         setting, proposal = self.setting, trial.proposal
         point = self._point(proposal, 0, X, problem)
         try:
-            if proposal.joint:
-                joint = _fit_joint(setting.learner, Fold(X, problem, X, np.arange(len(problem))))
-                return self._plugin(joint, problem, trial.multipliers, point)
-            return _fit(setting, X, problem, trial.multipliers, point)
+            if not proposal.joint:
+                return _fit(setting, X, problem, trial.multipliers, point)
+            joint = _fit_joint(setting.learner, Fold(X, problem, X, np.arange(len(problem))))
+            labels, odds = None, _odds(problem)
+            if proposal.plain is not None and odds is not None:
+                nothing = proposal.plain.multipliers
+                start = self._point(proposal.plain.proposal, 0, X, problem)
+                labels = _Labels(_fit(setting, X, problem, nothing, start), odds)
+            return self._plugin(joint, labels, problem, proposal, point)
         except Exception as error:
             raise TrainingError(
                 self._what_failed(trial.number, [proposal], error, "the last, on all rows")
@@ -265,17 +336,13 @@ class Trainer:
 
     def _point(self, proposal: Proposal, k: int, X: Any, rows: Problem) -> Point:
         """Where weights are taken on some rows to train on; ``k`` says by which fold's model."""
-        at, cells = proposal.at, proposal.cells
+        at = proposal.at
         fixed = proposal.fixed and self.setting.problem.structure.depends_on_predictions
         if at is not None and (fixed or self._needs_predictions):
             # The paper counts predictions on the training rows themselves.
             bits = self._predicted(at, k, X)
             return Point(rows.cells(bits), bits, proposal.fixed)
-        if cells is None and at is not None:
-            cells = at.measurement.cells
-        if cells is None:  # before anything was trained: as if every prediction were right
-            return Point(rows.cells(rows.labels), rows.labels)
-        return Point(scaled_cells(cells, self.setting.problem, rows))
+        return point_of(proposal, self.setting.problem, rows)
 
     def _predicted(self, trial: Trial, k: int, X: Any) -> Bits:
         """A trial's predictions on rows to train on; those asked for last are kept."""
@@ -300,6 +367,27 @@ class Trainer:
             f"failed, with {how if len(proposals) == 1 else 'different multipliers'}: "
             f"{type(error).__name__}: {error}"
         )
+
+
+def point_of(proposal: Proposal, measured: Problem, rows: Problem) -> Point:
+    """Where a proposal takes weights on some rows, from what it knows of the measured ones."""
+    cells = proposal.cells
+    if cells is None and proposal.at is not None:
+        cells = proposal.at.measurement.cells
+    if cells is None:  # before anything was trained: as if every prediction were right
+        return Point(rows.cells(rows.labels), rows.labels)
+    return Point(scaled_cells(cells, measured, rows))
+
+
+def _odds(rows: Problem) -> float | None:
+    """How many times the weight of a negative a positive has by the objective alone.
+
+    None where one of them has none: a model that was trained so cannot tell labels apart.
+    """
+    nothing = np.zeros(rows.structure.n_rows)
+    table = gain_table(rows, nothing, Point(rows.cells(rows.labels), rows.labels))
+    negative, positive = np.abs(table[0]).tolist()
+    return positive / negative if positive > 0 < negative else None
 
 
 def _fit(
@@ -331,17 +419,25 @@ def _fit_and_predict(
 
 
 def _fit_joint(learner: Learner, fold: Fold) -> _Joint:
+    why = why_not_joint(learner, fold.train)
+    if why is not None:
+        raise LearnerError(f"{why} Use the default strategy.")
     structure = fold.train.structure
-    if not hasattr(learner.estimator, "predict_proba"):
-        raise LearnerError(
-            f"{type(learner.estimator).__name__} has no predict_proba, which a joint model of "
-            "groups and labels needs: use the default strategy."
-        )
-    if any(isinstance(m.rate, Coefficients) for m in structure.metrics):
-        raise LearnerError(
-            "A rate given by coefficients() is not made of counts by group and label: PlugIn "
-            "cannot decide by it. Use the default strategy."
-        )
     codes, dense = np.unique(fold.train.code, return_inverse=True)
     model = learner.fit(fold.X_train, dense, fold.train.weights)
     return _Joint(model, codes, spread(model, codes, 2 * len(structure.member), fold.X_test))
+
+
+def why_not_joint(learner: Learner, problem: Problem) -> str | None:
+    """Why a joint model of this learner could not decide; None where it can."""
+    if not hasattr(learner.estimator, "predict_proba"):
+        return (
+            f"{type(learner.estimator).__name__} has no predict_proba, which a joint model of "
+            "groups and labels needs."
+        )
+    if any(isinstance(m.rate, Coefficients) for m in problem.structure.metrics):
+        return (
+            "A rate given by coefficients() is not made of counts by group and label: PlugIn "
+            "cannot decide by it."
+        )
+    return None

@@ -153,16 +153,19 @@ def _affordable(batch: list[Proposal], trainer: Trainer, left: int) -> list[Prop
     return [p for p, cost in zip(batch, costs, strict=True) if cost <= left]
 
 
-def _rank(trial: Trial) -> tuple[bool, bool, float, float, float, int]:
+def _rank(trial: Trial) -> tuple[bool, bool, bool, float, float, float, int]:
     """Satisfying trials by merit, the others by how little they miss; then the gentlest, first.
 
-    A model of a share of the rows is never what is returned, where there is another.
+    A model of a share of the rows is never what is returned, where there is another; nor is what
+    was only exploratory, where there is another that meets the bounds.
     """
     measured, size = trial.measurement, float(np.abs(trial.multipliers).sum())
+    full, met = trial.proposal.share >= 1, trial.satisfied
+    chosen = met and not trial.proposal.exploratory
     first, second = measured.merit, -measured.worst
-    if not trial.satisfied:
+    if not met:
         first, second = second, first
-    return trial.proposal.share >= 1, trial.satisfied, first, second, -size, -trial.number
+    return full, met, chosen, first, second, -size, -trial.number
 
 
 def _nearest(kept: list[Measurement], new: Measurement, problem: Problem) -> list[Measurement]:
@@ -178,7 +181,7 @@ def _nearest(kept: list[Measurement], new: Measurement, problem: Problem) -> lis
 def _bare(trial: Trial) -> Trial:
     """A trial without what takes memory."""
     measurement = replace(trial.measurement, predictions=trial.measurement.predictions[:0])
-    proposal = replace(trial.proposal, at=None)
+    proposal = replace(trial.proposal, at=None, plain=None)
     return replace(trial, measurement=measurement, models=(), proposal=proposal, chances=None)
 
 
@@ -203,6 +206,8 @@ def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
     record["worst_violation"] = measured.worst
     record["undefined"] = ", ".join(undefined)
     record["seconds"] = trial.seconds
+    if trial.proposal.offset:
+        record["offset"] = trial.proposal.offset
     for k in np.flatnonzero(trial.multipliers):
         record[f"multiplier of {structure.row_labels[k]}"] = float(trial.multipliers[k])
     return record

@@ -1,0 +1,98 @@
+"""Several strategies one after the other: the best model of all is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from omnifair.errors import LearnerError
+from omnifair.problem import Problem
+from omnifair.search.guided import GuidedSearch
+from omnifair.search.loop import Steps, Strategy
+from omnifair.search.plugin import PlugIn
+from omnifair.training import Proposal, Setting, Trial
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Run strategies in turn, and keep what is best on the validation rows.
+
+    No strategy is the most accurate on all data and for all learners; this takes the trainings of
+    all of them. Where the plain model meets the bounds nothing else is tried, and it is trained
+    once, whoever asks for it.
+
+    Parameters
+    ----------
+    strategies
+        What to run. Those that cannot work with the learner or the rates (:class:`PlugIn` without
+        ``predict_proba``, or with rates given by ``coefficients()``) are left out, unless all are.
+    """
+
+    strategies: Sequence[Strategy] = (GuidedSearch(), PlugIn(plain=True))
+
+    def __post_init__(self) -> None:
+        if not self.strategies:
+            raise LearnerError("BestOf: pass a strategy at least, such as GuidedSearch().")
+
+    @property
+    def parts(self) -> int:
+        """How many fitted estimators the kept model consists of at most."""
+        return max(getattr(strategy, "parts", 1) for strategy in self.strategies)
+
+    def budget(self, problem: Problem) -> int | None:
+        """What all of them may take together."""
+        each = [strategy.budget(problem) for strategy in self.strategies]
+        return None if None in each else sum(most for most in each if most is not None)
+
+    def suits(self, setting: Setting) -> bool:
+        """Whether any of them can work with the learner and the rates."""
+        return any(_suits(strategy, setting) for strategy in self.strategies)
+
+    def steps(self, setting: Setting) -> Steps:
+        """The steps of each, within its own budget."""
+        fitting = [s for s in self.strategies if _suits(s, setting)]
+        memory: list[Trial] = []
+        for strategy in fitting or self.strategies:  # where none can, the first says why
+            most = strategy.budget(setting.problem)
+            yield from _remembering(strategy.steps(setting), memory, most)
+            if memory and memory[0].satisfied:
+                return
+
+
+def _suits(strategy: Strategy, setting: Setting) -> bool:
+    """Whether a strategy can work here; those that do not say can."""
+    asked = getattr(strategy, "suits", None)
+    return asked is None or bool(asked(setting))
+
+
+def _remembering(steps: Steps, memory: list[Trial], most: int | None) -> Steps:
+    """A strategy's steps within its budget; the plain model, once trained, is not trained again."""
+    spent, joined = 0, False
+    try:
+        waiting = list(next(steps, ()))
+        while waiting:
+            known = [_known(p, memory) for p in waiting]
+            new = [p for p, trial in zip(waiting, known, strict=True) if trial is None]
+            for proposal in new:  # a joint model is trained once, and decides for nothing
+                spent += not (proposal.joint and joined)
+                joined = joined or proposal.joint
+            if most is not None and spent > most:
+                return
+            trained: Iterator[Trial] = iter((yield new) if new else ())
+            trials = [trial or next(trained) for trial in known]
+            if not memory:
+                memory += [t for t in trials if _is_plain(t.proposal)][:1]
+            try:
+                waiting = list(steps.send(trials))
+            except StopIteration:
+                return
+    finally:
+        steps.close()
+
+
+def _known(proposal: Proposal, memory: Sequence[Trial]) -> Trial | None:
+    return next((trial for trial in memory if proposal.repeats(trial.proposal)), None)
+
+
+def _is_plain(proposal: Proposal) -> bool:
+    return proposal.repeats(Proposal(proposal.multipliers)) and not proposal.multipliers.any()

@@ -1,0 +1,129 @@
+"""BestOf: strategies in turn, the best of all kept, nothing trained twice."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from omnifair import (
+    BestOf,
+    BracketSearch,
+    FairClassifier,
+    GuidedSearch,
+    InfeasibleWarning,
+    LearnerError,
+    PlugIn,
+    PlugInClassifier,
+    Status,
+    TrainingError,
+    coefficients,
+    gap,
+)
+from omnifair.rates import selection_rate
+from omnifair.training import Proposal
+
+FAIR = gap(selection_rate, by="sex") <= 0.05
+BOTH = GuidedSearch(), PlugIn(plain=True)
+
+
+def people(n=800, seed=0):
+    random = np.random.RandomState(seed)
+    sex = random.randint(2, size=n)
+    signal = random.normal(size=n) + 0.8 * sex
+    y = (signal + random.normal(size=n) > 0.5).astype(int)
+    return np.column_stack([signal, sex + random.normal(size=n)]), y, {"sex": sex}
+
+
+def fit(strategy, estimator=None, constraints=FAIR, seed=0, **parameters):
+    X, y, sensitive = people(seed=seed)
+    estimator = LogisticRegression() if estimator is None else estimator
+    model = FairClassifier(
+        estimator, constraints, strategy=strategy, **{"random_state": 0, **parameters}
+    )
+    return model.fit(X, y, sensitive_features=sensitive)
+
+
+def reached(model):
+    return model.report().objective_value
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("learner", [LogisticRegression(), DecisionTreeClassifier(max_depth=5)])
+def test_the_better_of_the_two_is_kept(learner, seed):
+    both, *alone = (fit(s, learner, seed=seed) for s in (BestOf(BOTH), *BOTH))
+    assert reached(both) == max(map(reached, alone))
+    assert both.status_ is Status.SATISFIED
+
+
+def test_all_trials_are_reported_and_the_plain_model_is_trained_once():
+    both, guided, plugin = (fit(s) for s in (BestOf(BOTH), *BOTH))
+    assert len(both.trials_) == len(guided.trials_) + len(plugin.trials_) - 1
+    assert both.report().trainings == guided.report().trainings + plugin.report().trainings - 1
+    assert [t["training"] for t in both.trials_] == list(range(len(both.trials_)))
+
+
+def test_by_default_it_is_the_guided_search_and_the_plug_in_with_the_plain_model():
+    assert BestOf() == BestOf(BOTH)
+    assert pickle.loads(pickle.dumps(BestOf())) == BestOf()
+    model = pickle.loads(pickle.dumps(fit(BestOf())))
+    assert set(model.predict(people()[0])) == {0, 1}
+
+
+def test_where_the_plain_model_meets_the_bounds_nothing_else_is_tried():
+    loose = gap(selection_rate, by="sex") <= 0.9
+    assert fit(BestOf(), constraints=loose).report().trainings == 1
+
+
+def test_a_strategy_that_cannot_work_with_the_learner_is_left_out():
+    both, guided = (fit(s, RidgeClassifier()) for s in (BestOf(), None))
+    assert reached(both) == reached(guided)
+    assert len(both.trials_) == len(guided.trials_)
+    with pytest.raises(TrainingError, match="no predict_proba"):
+        fit(BestOf([PlugIn()]), RidgeClassifier())
+
+
+def test_a_strategy_that_cannot_work_with_the_rates_is_left_out():
+    @coefficients
+    def selected(rows):
+        y = rows.labels
+        return (y == 0).mean(), (2.0 * y - 1) / len(y)
+
+    model = fit(BestOf(), constraints=gap(selected, by="sex") <= 0.05)
+    assert model.status_ is Status.SATISFIED
+    assert not isinstance(model.estimator_, PlugInClassifier)
+
+
+def test_one_inside_another_is_as_good_as_all_side_by_side():
+    nested = fit(BestOf([BestOf([BracketSearch()]), PlugIn()]))
+    assert reached(nested) == reached(fit(BestOf([BracketSearch(), PlugIn()])))
+
+
+def test_each_keeps_to_its_own_budget_and_all_to_that_of_the_fit():
+    class Endless:
+        def budget(self, problem):
+            return 3
+
+        def steps(self, setting):
+            for k in range(100):
+                yield [Proposal(np.full(setting.problem.structure.n_rows, 0.001 * k))]
+
+    model = fit(BestOf([Endless(), PlugIn()]))
+    assert model.report().trainings == 3 + 1
+    assert BestOf([Endless(), PlugIn(plain=True)]).budget(None) == 5
+    with pytest.warns(InfeasibleWarning, match="budget"):
+        model = fit(BestOf([Endless(), PlugIn()]), max_trainings=2, on_infeasible="closest")
+    assert model.report().trainings == 2
+
+
+@pytest.mark.parametrize("parameters", [{"validation": 3}, {"refit": True}], ids=str)
+def test_folds_and_a_refit_work_as_with_one_strategy(parameters):
+    model = fit(BestOf(), **parameters)
+    assert model.status_ is Status.SATISFIED
+    assert set(model.predict(people()[0])) == {0, 1}
+
+
+def test_none_at_all_is_refused():
+    with pytest.raises(LearnerError, match="a strategy at least"):
+        BestOf(())
