@@ -18,7 +18,13 @@ from omnifair.constraints import GAP, RATIO
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
 from omnifair.search.guide import Guide
-from omnifair.search.joint import Calibration, joint_chances, margins_of, some_rows
+from omnifair.search.joint import (
+    Calibration,
+    chance_of_margin,
+    joint_chances,
+    margins_of,
+    some_rows,
+)
 from omnifair.search.loop import Steps
 from omnifair.search.surrogate import Response, Surrogate
 from omnifair.training import Proposal, Setting, Trial
@@ -125,13 +131,14 @@ class GuidedSearch:
         random = np.random.RandomState(setting.learner.seed)
         rows = some_rows(np.flatnonzero(problem.weights > 0), ROWS, random)
         first = margins_of(setting, plain, rows)
-        calibration = None if first is None else Calibration.of(first, problem, rows)
+        said = None if first is None else chance_of_margin(first)
+        calibration = None if said is None else Calibration.of(said, problem, rows)
 
         def margins(trial: Trial) -> Array | None:
             found = first if trial is plain else margins_of(setting, trial, rows)
             return found if found is None or calibration is None else calibration.tempered(found)
 
-        positive = None if first is None or calibration is None else calibration.chance(first)
+        positive = None if said is None or calibration is None else calibration.chance(said)
         chances = joint_chances(setting, plain, rows, positive, many=self._share(setting) < 1)
         surrogate = None if chances is None else Surrogate.of(problem, chances, rows)
         return None if surrogate is None else Guide.of(surrogate, plain, margins)
@@ -358,9 +365,7 @@ def _safeguarded(
     idle = len(trials) - 1 - int(np.argmin(np.where(np.isnan(misses), np.inf, misses)))
     kept: float | None
     if not all(violation > TOLERANCE for _, violation in points):  # undefined: too far
-        creeps = not trials[-1].satisfied and _width(points) > SLOW * _width(
-            _points(trials[:-1], row)
-        )
+        creeps = _width(points) > SLOW * _width(_points(trials[:-1], row))
         kept = _between(wanted, points, inside, halve=creeps)
     elif idle >= 2 and idle % 2 == 0 and _beside_best(points) is not None:
         kept = _beside_best(points)

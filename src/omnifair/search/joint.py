@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from omnifair.plugin import with_labels
 from omnifair.problem import Array, Problem
 from omnifair.training import Setting, Trial
 
@@ -79,7 +80,7 @@ def joint_chances(
         chances = _chances(setting, model, features, rows)
         if chances is None:
             return None
-        found.append(chances if positive is None else _with_labels(chances, positive))
+        found.append(chances if positive is None else with_labels(chances, positive))
     return max(found, key=lambda c: _likelihood(c, problem, rows))
 
 
@@ -118,45 +119,47 @@ class Calibration:
     intercept: float
 
     @classmethod
-    def of(cls, margins: Array, problem: Problem, rows: NDArray[np.intp]) -> Calibration | None:
-        """What the labels of these measured rows say of margins between -1 and 1."""
+    def of(cls, said: Array, problem: Problem, rows: NDArray[np.intp]) -> Calibration | None:
+        """What the labels of these measured rows show of the chances that were said of them.
+
+        None where they are all alike. (Platt's scaling.)
+        """
         labels, weights = problem.labels[rows], _averaging_one(problem.weights[rows])
         if len(np.unique(labels)) < 2:
             return None
-        line = LogisticRegression(C=1e3).fit(_odds(margins)[:, None], labels, weights)
+        with warnings.catch_warnings():
+            # Chances that part the labels without a mistake have no best scale, and need none.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            line = LogisticRegression(C=1e3).fit(_odds(said)[:, None], labels, weights)
         return cls(float(line.coef_[0, 0]), float(line.intercept_[0]))
 
-    def chance(self, margins: Array) -> Array:
-        """The chance of label 1 at each margin."""
-        return np.asarray(expit(self.slope * _odds(margins) + self.intercept))
+    def chance(self, said: Array) -> Array:
+        """The chances of label 1 where these were said."""
+        return np.asarray(expit(self.slope * _odds(said) + self.intercept))
 
     def tempered(self, margins: Array) -> Array:
-        """Margins of the same decisions, no surer than they are right.
+        """Margins (-1 to 1) of the same decisions, no surer than they are right.
 
         A learner that fits its rows too well is as sure of the groups as it is of the labels, so
         that smaller multipliers turn its decisions than its own margins would let one think.
         """
         slope = float(np.clip(self.slope, *TEMPERATURES))
-        return np.asarray(2 * expit(slope * _odds(margins)) - 1)
+        return np.asarray(2 * expit(slope * _odds(chance_of_margin(margins))) - 1)
 
 
-def _odds(margins: Array) -> Array:
-    """The log-odds that a margin between -1 and 1 stands for."""
-    return np.asarray(logit(np.clip((margins + 1) / 2, SURE, 1 - SURE)))
+def chance_of_margin(margins: Array) -> Array:
+    """The chances of label 1 that margins between -1 and 1 stand for."""
+    return np.asarray((margins + 1) / 2)
+
+
+def _odds(said: Array) -> Array:
+    """The logarithms of odds."""
+    return np.asarray(logit(np.clip(said, SURE, 1 - SURE)))
 
 
 def _averaging_one(weights: Array) -> Array:
     """Weights whose unit does not matter: what is learned is the same for 1 and 1000 each."""
     return np.asarray(weights / weights[weights > 0].mean())
-
-
-def _with_labels(chances: Array, positive: Array) -> Array:
-    """The same chances of atoms within each label, with other chances of the labels."""
-    by_label = chances.reshape(len(chances), -1, 2)
-    total = by_label.sum(axis=1, keepdims=True)
-    wanted = np.column_stack([1 - positive, positive])[:, None, :]
-    scaled = by_label * np.divide(wanted, total, out=np.zeros_like(wanted), where=total > 0)
-    return np.asarray(scaled.reshape(len(chances), -1))
 
 
 def margins_of(setting: Setting, trial: Trial, rows: NDArray[np.intp]) -> Array | None:

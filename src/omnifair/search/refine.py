@@ -3,13 +3,12 @@
 Around a trial, decisions at many multipliers and offsets are made from the chances that are there
 and measured exactly. What was measured is mistaken by luck, and the best of many has most of that;
 what the chances let expect of the same decisions has little luck, but is wrong wherever they are.
-So the objective is the mean of both, and bounds are to be met by both: by what is measured, and by
-the mean.
+So the objective is the mean of both. Bounds must be met as measured; what the mean of both misses
+of them is a loss as well.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,14 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logit
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from omnifair.plugin import with_labels
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.rates import Rate
-from omnifair.search.joint import some_rows
+from omnifair.search.joint import Calibration, some_rows
 from omnifair.training import Proposal, Setting, Trial, point_of
 from omnifair.weights import gain_table
 
@@ -47,8 +43,6 @@ HOPED, FEARED = 0.5, 0.5
 # What a unit of a bound that is met as measured but not with what is expected counts against the
 # objective (its range): so much that it is seldom worth it.
 PRICE = 1.0
-# Chances nearer to 0 and 1 than this are taken as this near.
-SURE = 1e-3
 
 
 def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
@@ -269,13 +263,6 @@ def _from_above(table: Array) -> Array:
 
 
 def calibrated(problem: Problem, chance: Array, rows: NDArray[np.intp]) -> Array:
-    """Chances of label 1, brought to what the labels of some rows show (Platt's scaling)."""
-    labels, weights = problem.labels[rows], problem.weights[rows]
-    if len(np.unique(labels)) < 2:
-        return chance
-    said = logit(np.clip(chance, SURE, 1 - SURE))[:, None]
-    with warnings.catch_warnings():
-        # Chances that part the labels without a mistake have no best scale, and need none.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(C=1e3).fit(said[rows], labels, weights / weights.mean())
-    return np.asarray(model.predict_proba(said)[:, 1])
+    """Chances of label 1, brought to what the labels of some rows show."""
+    calibration = Calibration.of(chance[rows], problem, rows)
+    return chance if calibration is None else calibration.chance(chance)
