@@ -145,6 +145,7 @@ HOPELESS = {
     "noise above the bound": lambda pull: 0.2 + noise(pull[0], 0.05),
     "back again": lambda pull: 0.3 - 0.15 * np.sin(10 * pull[0]),
     "the wrong way": lambda pull: 0.3 + 0.5 * pull[0],
+    "ever closer, never there": lambda pull: 0.08 + 0.22 * np.exp(-8 * pull[0]),
 }
 
 
