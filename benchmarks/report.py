@@ -86,7 +86,8 @@ def _section(number: int, form: Form, records: list[Record]) -> str:
     head = f"## {number}. {experiment.TITLE}"
     if not records:
         return f"{head}\n\nNot run yet."
-    rows = "all rows" if form.max_rows is None else f"at most {form.max_rows} rows of a data set"
+    whole = form.max_rows is None or (not form.few and getattr(experiment, "ALL_ROWS", False))
+    rows = "all rows" if whole else f"at most {form.max_rows} rows of a data set"
     note = (
         f"*Form: {form.name} ({rows}; limit for each method and task {form.limit:g} s of work). "
         f"{coverage(experiment.cells(form), records)}*"
