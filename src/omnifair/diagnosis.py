@@ -2,7 +2,7 @@
 
 It is a pure computation over the trainings of one search and claims no more than they show: what
 was never met, what was never met *together*, and how near each constraint came while the others
-held. Whether the sample could show the bound at all is said beside it.
+held. Beside it is said what no model could do, and whether the sample could show the bound at all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnifair.constraints import GAP, RATIO
+from omnifair.feasibility import contradiction
 from omnifair.problem import TOLERANCE, Array, Measurement, Metric, Problem
 from omnifair.rates import Rate
 from omnifair.training import Trial
@@ -98,13 +99,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What stood in the way: each constraint by itself, conflicts, and what the sample can tell."""
+    """What stood in the way: each constraint by itself, conflicts, and what the sample can tell.
+
+    ``impossible`` are constraints that no decisions at all meet together on these rows.
+    """
 
     trainings: int
     closest: int
     nearest: tuple[Nearest, ...]
     conflicts: tuple[Conflict, ...]
     samples: tuple[Sample, ...]
+    impossible: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(lines(self))
@@ -186,6 +191,7 @@ def diagnose(problem: Problem, trials: Sequence[Trial], closest: Trial) -> Diagn
         tuple(nearest),
         tuple(_conflict(seen, members) for members in _never_together(seen.met)),
         samples(problem, closest.measurement),
+        tuple(seen.names[c] for c in contradiction(problem)),
     )
 
 
@@ -315,6 +321,13 @@ def lines(found: Diagnosis) -> list[str]:
     """The diagnosis as people read it."""
     nearest = {n.constraint: n for n in found.nearest}
     told: list[str] = []
+    if found.impossible:
+        what = " and ".join(found.impossible)
+        together = " together" if len(found.impossible) > 1 else ""
+        told.append(
+            f"No model can meet {what}{together} on these rows: no decisions at all do, not even "
+            "by someone who knew every label and group. Loosen or leave out one of them."
+        )
     for conflict in found.conflicts[:TOLD]:
         told += (_alone if len(conflict.constraints) == 1 else _together)(conflict, found, nearest)
     if len(found.conflicts) > TOLD:

@@ -15,6 +15,7 @@ from itertools import takewhile
 import numpy as np
 
 from omnifair.constraints import GAP, RATIO
+from omnifair.feasibility import contradiction
 from omnifair.problem import TOLERANCE, Array, Problem
 from omnifair.search.bracket import BracketSearch
 from omnifair.search.guide import Guide
@@ -53,7 +54,7 @@ HOPED = 4
 # A model of a share of the rows differs from one of all of them: this many times the slack will do.
 ROUGHLY = 5
 
-# With several demands, after so many trainings without progress.
+# With several demands, after so many trainings without progress; with impossible ones always.
 IDLE = 3
 
 # Multipliers that differ by less than this share of the largest are the same.
@@ -113,6 +114,9 @@ class GuidedSearch:
         guide = self._guide(setting, plain)
         if guide is None:
             yield from BracketSearch(slack=self.slack).after(plain, problem)
+            return
+        if contradiction(problem):  # no model meets the bounds: what is near them is soon seen
+            yield from replace(self, patience=IDLE).pursue(guide, Proposal(plain.multipliers))
             return
         share = self._share(setting)
         if share < 1:
