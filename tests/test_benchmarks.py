@@ -416,7 +416,7 @@ def stored(folder, monkeypatch):
         result = {"accuracy": right, "gaps": {"SP": wide}, "met": met, "seconds": 1.0}
         store.append(path, {"cell": cell, "result": result, "source": "abc"})
     cell = {"dataset": "adult", "learner": "LR", "method": "omnifair PlugIn", "seed": 0}
-    reason = {"reason": "NA: this version of omnifair has no PlugIn"}
+    reason = {"reason": "NA: no model within 10 s"}
     store.append(path, {"cell": cell, "result": reason, "source": "abc"})
 
 
@@ -430,7 +430,7 @@ def test_the_report_is_written_from_stored_results_alone(tmp_path, monkeypatch):
     beside = "| **omnifair** | -1.0<br>gap 0.020, met 1/1 | -2.1 |"  # the paper's own number
     assert beside in text
     assert "NA(1)<br>[-0.1<br>gap 0.080, met 0/1]" in text
-    assert "- omnifair PlugIn: NA: this version of omnifair has no PlugIn" in text
+    assert "- omnifair PlugIn: NA: no model within 10 s" in text
     assert "adult LR: omnifair -1.00 at a test gap of 0.020, fairlearn GridSearch -0.50" in text
     assert "Not run yet." in text
     assert "omnifair: 2 of 32 cells, splits 0" in text

@@ -163,39 +163,46 @@ JUDGED = ("omnifair", "omnifair BestOf")
 
 
 def aims(records: list[Record]) -> list[Aim]:
-    """In how many cells omnifair is the best of those that need no group, or close to it."""
+    """In how many cells each of the judged is the best that needs no group, or close to it."""
     found = summary(records)
     return [_aim(found, own) for own in JUDGED]
 
 
-def _aim(found: dict[tuple[str, str, str], dict[str, Any]], own: str) -> Aim:
-    asked = ASKED.format(own)
-    cells_here = sorted({(d, learner) for d, learner, method in found if method == own})
-    beaten = [line for where in cells_here for line in _beaten(found, own, *where)]
+def _aim(found: dict[tuple[str, str, str], dict[str, Any]], judged: str) -> Aim:
+    asked = ASKED.format(judged)
+    cells_here = sorted({(d, learner) for d, learner, method in found if method == judged})
+    beaten = [line for where in cells_here for line in _beaten(found, judged, *where)]
     if not cells_here:
         return not_run(asked)
     won = len(cells_here) - len(beaten)
     whole = len(cells_here) == len(DATASETS) * len(LEARNERS)
-    splits = {len(found[(*where, own)].get("drops", ())) for where in cells_here}
-    worse = sum(_dominated(found, own, where) for where in cells_here)
+    splits = {len(found[(*where, judged)].get("drops", ())) for where in cells_here}
+    worse = sum(_dominated(found, judged, where) for where in cells_here)
     reached = (
         f"{won} of {len(cells_here)} cells, over {_range(splits)} split(s); in {worse} a rival is "
         "more accurate by more than 0.1 points at a test gap that is not larger by more than "
-        f"0.005. Over all cells: {_overall(found, own, cells_here)}"
+        f"0.005. Over all cells: {_overall(found, judged, cells_here)}"
     )
     return Aim(asked, reached, won >= 13 if whole else None, tuple(beaten))
 
 
 def _overall(
-    found: dict[tuple[str, str, str], dict[str, Any]], own: str, cells_here: list[tuple[str, str]]
+    found: dict[tuple[str, str, str], dict[str, Any]],
+    judged: str,
+    cells_here: list[tuple[str, str]],
 ) -> str:
     """Against each rival, over the cells and splits that both have: drops and test gaps."""
     theirs: dict[str, list[tuple[float, float, float, float]]] = {}
     for where in cells_here:
-        mine = found[(*where, own)]
-        for rival, value, both in _rivals(found, own, where):
+        mine = found[(*where, judged)]
+        for rival, value, both in _rivals(found, judged, where):
             theirs.setdefault(rival, []).append(
-                tuple(mean([v[of][s] for s in both]) for v in (mine, value) for of in KEPT)
+                (
+                    mean([mine["drops"][s] for s in both]),
+                    mean([mine["gaps"][s] for s in both]),
+                    mean([value["drops"][s] for s in both]),
+                    mean([value["gaps"][s] for s in both]),
+                )
             )
     lines = []
     for rival, values in theirs.items():
@@ -207,26 +214,23 @@ def _overall(
     return "; ".join(lines) if lines else "no rival"
 
 
-KEPT = ("drops", "gaps")
-
-
 def _range(values: set[int]) -> str:
     low, high = min(values), max(values)
     return str(low) if low == high else f"{low} to {high}"
 
 
 def _beaten(
-    found: dict[tuple[str, str, str], dict[str, Any]], ours_is: str, *where: str
+    found: dict[tuple[str, str, str], dict[str, Any]], judged: str, *where: str
 ) -> list[str]:
-    """Nothing, or the line that says by what omnifair is beaten in a cell of the table."""
+    """Nothing, or the line that says by what the judged is beaten in a cell of the table."""
     name = " ".join(where)
-    own = found[(*where, ours_is)]
+    own = found[(*where, judged)]
     if "drops" not in own:
-        return [f"{name}: {ours_is} has no result ({own['reason']})"]
+        return [f"{name}: {judged} has no result ({own['reason']})"]
     if own["met"] < HALF * own["splits"]:
-        return [f"{name}: {ours_is} met the bound in {own['met']} of {own['splits']} splits"]
+        return [f"{name}: {judged} met the bound in {own['met']} of {own['splits']} splits"]
     best = None
-    for rival, value, both in _rivals(found, ours_is, where):
+    for rival, value, both in _rivals(found, judged, where):
         drop = mean([value["drops"][seed] for seed in both])
         best = max(best or (drop, rival, both), (drop, rival, both))
     if best is None:
@@ -242,17 +246,17 @@ def _beaten(
     known = None not in (*held[0], *held[1])
     seen = f"; on validation {100 * (mean(held[0]) - mean(held[1])):+.2f}" if known else ""
     return [
-        f"{name}: {ours_is} {ours:+.2f} at a test gap of {gaps[0]:.3f}, {rival} {theirs:+.2f} at "
+        f"{name}: {judged} {ours:+.2f} at a test gap of {gaps[0]:.3f}, {rival} {theirs:+.2f} at "
         f"{gaps[1]:.3f} (our accuracy less theirs: {mean(apart):+.2f}{noise}{seen}; our "
         f"test gap less theirs: {gaps[0] - gaps[1]:+.3f})"
     ]
 
 
 def _rivals(
-    found: dict[tuple[str, str, str], dict[str, Any]], ours_is: str, where: tuple[str, ...]
+    found: dict[tuple[str, str, str], dict[str, Any]], judged: str, where: tuple[str, ...]
 ) -> Iterator[tuple[str, dict[str, Any], list[int]]]:
     """Methods to compare with in a cell of the table, with the splits that both have."""
-    own = found[(*where, ours_is)]
+    own = found[(*where, judged)]
     for rival, method in METHODS.items():
         value = found.get((*where, rival), {})
         if method.ours or method.needs_group or rival == "no constraint" or "drops" not in value:
@@ -263,12 +267,12 @@ def _rivals(
 
 
 def _dominated(
-    found: dict[tuple[str, str, str], dict[str, Any]], ours_is: str, where: tuple[str, ...]
+    found: dict[tuple[str, str, str], dict[str, Any]], judged: str, where: tuple[str, ...]
 ) -> bool:
     """Whether a rival is more accurate by more than 0.1 points at a test gap that is no larger."""
-    own = found[(*where, ours_is)]
+    own = found[(*where, judged)]
     return any(
         mean([value["drops"][s] - own["drops"][s] for s in both]) > 0.1
         and mean([value["gaps"][s] - own["gaps"][s] for s in both]) <= 0.005
-        for _, value, both in _rivals(found, ours_is, where)
+        for _, value, both in _rivals(found, judged, where)
     )

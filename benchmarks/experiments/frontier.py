@@ -152,19 +152,20 @@ JUDGED = ("omnifair", "omnifair BestOf")
 
 
 def aims(records: list[Record]) -> list[Aim]:
-    """On how many panels no peer is ahead: of those that need no group, and of all."""
+    """On how many panels no peer is ahead of each of the judged."""
     values = areas(records)
     return [aim for own in JUDGED for aim in _aims(values, own)]
 
 
-def _aims(values: dict[tuple[str, str, str, str], dict[int, float]], own: str) -> list[Aim]:
-    panels = [p for p in PANELS if (*p, own) in values]
+def _aims(values: dict[tuple[str, str, str, str], dict[int, float]], judged: str) -> list[Aim]:
+    """Of the peers that need no group, and of all."""
+    panels = [p for p in PANELS if (*p, judged) in values]
     found: list[Aim] = []
-    asked = ASKED.format(own)
+    asked = ASKED.format(judged)
     for text, group in ((f"{asked} (peers that need no group)", False), (f"{asked} (all)", True)):
-        ahead = {panel: _ahead(values, own, panel, needs_group=group) for panel in panels}
+        ahead = {panel: _ahead(values, judged, panel, needs_group=group) for panel in panels}
         won = sum(not lines for lines in ahead.values())
-        splits = {len(values[(*p, own)]) for p in panels}
+        splits = {len(values[(*p, judged)]) for p in panels}
         whole = len(panels) == len(PANELS)
         kept = False if won < len(panels) else True if whole else None
         reached = f"{won} of {len(panels)} panels, over {min(splits, default=0)} split(s)"
@@ -177,14 +178,14 @@ def _aims(values: dict[tuple[str, str, str, str], dict[int, float]], own: str) -
 
 def _ahead(
     values: dict[tuple[str, str, str, str], dict[int, float]],
-    own: str,
+    judged: str,
     panel: tuple[str, str, str],
     *,
     needs_group: bool,
 ) -> list[str]:
-    """A line for each peer whose area is larger than omnifair's by more than the noise."""
+    """A line for each peer whose area is larger than that of the judged by more than the noise."""
     lines = []
-    ours = values[(*panel, own)]
+    ours = values[(*panel, judged)]
     for name, method in METHODS.items():
         theirs = values.get((*panel, name), {})
         both = sorted(set(ours) & set(theirs))
@@ -195,7 +196,7 @@ def _ahead(
             noise = f" ± {se(apart):.2f}" if len(both) > 1 else " (one split)"
             group = " (needs the group)" if method.needs_group else ""
             lines.append(
-                f"{' '.join(panel)}: {name}{group} is ahead of {own} by {mean(apart):.2f}{noise}"
+                f"{' '.join(panel)}: {name}{group} is ahead of {judged} by {mean(apart):.2f}{noise}"
             )
     return lines
 

@@ -192,8 +192,9 @@ class Guide:
             return self._sides
         over = self.surrogate.matrix @ self.expect(begin)[1] - aim
         farthest = np.maximum(over[first], over[second])
-        farthest[(begin[first] > 0) | (begin[second] > 0)] = np.inf  # what is at work stays so
-        kept = np.sort(np.argsort(-farthest, kind="stable")[:MANY])
+        working = (begin[first] > 0) | (begin[second] > 0)
+        farthest[working] = np.inf  # what is at work stays so
+        kept = np.sort(np.argsort(-farthest, kind="stable")[: max(MANY, int(working.sum()))])
         return first[kept], second[kept], two[kept]
 
     def _complement(self, begin: Array, aim: Array, scale: float, close: float) -> Array:

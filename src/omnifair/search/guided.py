@@ -120,7 +120,7 @@ class GuidedSearch:
             return
         share = self._share(setting)
         if share < 1:
-            roughly = replace(self, slack=ROUGHLY * self.slack, polish=1)
+            roughly = replace(self, slack=min(ROUGHLY * self.slack, 0.5), polish=1)
             guide = yield from roughly.pursue(guide, Proposal(plain.multipliers, share=share))
         guide = yield from self.pursue(guide, Proposal(plain.multipliers), _best(guide.seen[1:]))
         full = [t for t in guide.seen if t.proposal.share == 1]
