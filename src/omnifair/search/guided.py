@@ -33,7 +33,7 @@ from omnifair.training import Proposal, Setting, Trial
 # More measured rows than this make a guide no sharper, only slower.
 ROWS = 4_000
 
-# From this many times what is worth a training on, three times as many are.
+# From this many times what is worth a training on, more are.
 DEAR = 3.0
 
 # Where no bound is met yet, so many trainings are made at most, and so many more for each demand.
@@ -82,7 +82,8 @@ class GuidedSearch:
         The share of the objective's range that is not worth another training.
     polish
         How many trainings at most to use more of the bound once it is met; three times as many
-        where trials show that much is left.
+        where trials show that much is left (twice, for several demands or where predictions
+        stand in a denominator).
     enough
         How many trainings end the search once the bounds are met, whatever is left. (Where they
         are not it is 15 for one demand, 25 for two, and so on.)
@@ -262,7 +263,7 @@ class GuidedSearch:
         spent = len(trials) - 1 - [t.satisfied for t in trials].index(True)
         return (
             self._close(best, problem, stake)
-            or spent >= self.polish * (3 if stake > DEAR else 1)
+            or spent >= self.polish * (_effort(guide) if stake > DEAR else 1)
             or len(trials) >= self.enough
         )
 
@@ -320,6 +321,15 @@ def _best(trials: Sequence[Trial]) -> Trial | None:
     """The best that meets the bounds, where one does."""
     met = [t for t in trials if t.satisfied]
     return max(met, key=lambda t: t.measurement.merit, default=None)
+
+
+def _effort(guide: Guide) -> int:
+    """How many times as many trainings polish where much is at stake.
+
+    A single demand is bracketed, so that each of them surely helps; others move together, or their
+    rates move with predictions, and trainings more often help nothing.
+    """
+    return 3 if len(guide.demands) == 1 and not guide.demands[0].depends_on_predictions else 2
 
 
 def _last_progress(trials: Sequence[Trial]) -> int:
