@@ -131,3 +131,42 @@ def test_folds_and_a_refit_work_as_with_one_strategy(parameters):
 def test_none_at_all_is_refused():
     with pytest.raises(LearnerError, match="a strategy at least"):
         BestOf(())
+
+
+def binary_only():
+    return LogisticRegression(solver="liblinear")
+
+
+def test_a_strategy_whose_training_fails_ends_there_and_the_report_says_so():
+    guided = fit(None, binary_only())
+    for order in (BOTH, BOTH[::-1], [PlugIn(), BOTH[0]]):
+        model = fit(BestOf(order), binary_only())
+        assert model.status_ is Status.SATISFIED
+        assert reached(model) == reached(guided)
+        assert "failed, as the joint model of groups and labels: ValueError" in str(model.report())
+        assert model.report().trainings == guided.report().trainings
+    assert "failed" not in str(guided.report())
+
+
+def test_where_the_joint_model_fails_a_model_can_still_be_certified():
+    for order in (BOTH, [PlugIn(), BOTH[0]], [BestOf([PlugIn()]), BOTH[0]]):
+        model = fit(
+            BestOf(order),
+            binary_only(),
+            gap(selection_rate, by="sex") <= 0.4,
+            confidence=0.6,
+            on_infeasible="closest",
+        )
+        assert model.certificate_ is not None
+        assert not isinstance(model.estimator_, PlugInClassifier)
+
+
+@pytest.mark.parametrize("strategy", [PlugIn(), PlugIn(plain=True), BestOf([PlugIn()])], ids=str)
+def test_where_all_fail_the_error_is_raised(strategy):
+    with pytest.raises(TrainingError, match="the joint model of groups and labels: ValueError"):
+        fit(strategy, binary_only())
+
+
+def test_where_trainings_fail_within_the_budget_the_error_is_raised():
+    with pytest.raises(TrainingError, match="the joint model"):
+        fit(BestOf([PlugIn(), GuidedSearch()]), binary_only(), max_trainings=1)

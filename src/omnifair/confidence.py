@@ -31,7 +31,7 @@ from omnifair.fingerprint import Fingerprint, fingerprint_if_any, refuse_seen, s
 from omnifair.inputs import Classes, Given, as_given, checked_labels
 from omnifair.problem import Array, Bits, Problem, bind_like
 from omnifair.rates import Rate
-from omnifair.search.loop import Solution, Status, Steps, Strategy
+from omnifair.search.loop import Solution, Status, Steps, Strategy, following
 from omnifair.training import Proposal, Setting, Trial
 from omnifair.validation import ValidationSet, part_off
 
@@ -272,10 +272,17 @@ class Cautious:
 
     def steps(self, setting: Setting) -> Steps:
         """The strategy's own, with tighter bounds; then one model that is safer."""
-        opening = self.strategy.steps(setting)
-        first = next(iter(next(opening)))
+        opening, start = self.strategy.steps(setting), None
+        waiting = list(next(opening))
+        while start is None:
+            first = waiting[0]
+            try:
+                [start] = yield [first]
+            except TrainingError as error:  # perhaps the strategy knows another way
+                waiting = following(opening.throw, error)
+                if not waiting:
+                    raise
         opening.close()
-        [start] = yield [first]
         assert self.aims is not None  # the loop has shown it the trial
         inside = self.aims.inside
         inner = self.strategy.steps(replace(setting, problem=_tightened(setting.problem, inside)))
@@ -283,12 +290,13 @@ class Cautious:
             waiting = list(next(inner, ()))
             while waiting:
                 new = [p for p in waiting if not p.repeats(first)]
-                found = iter((yield new) if new else ())
-                trials = [start if p.repeats(first) else next(found) for p in waiting]
                 try:
-                    waiting = list(inner.send([_seen_inside(t, inside) for t in trials]))
-                except StopIteration:
-                    waiting = []
+                    found = iter((yield new) if new else ())
+                except TrainingError as error:
+                    waiting = following(inner.throw, error)
+                    continue
+                trials = [start if p.repeats(first) else next(found) for p in waiting]
+                waiting = following(inner.send, [_seen_inside(t, inside) for t in trials])
         finally:
             inner.close()
         safer = _safer(start, self.path()[-1], self.aims)

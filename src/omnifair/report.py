@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,10 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
         )
     if solution.status is Status.UNCERTIFIED and solution.cut is not None:
         notes.append(_CUT[solution.cut])
+    notes += [
+        f"a training failed and the search went on without it: {shorten(said, 400)}"
+        for said in solution.failures
+    ]
     notes += too_little_data(problem, solution.trial.measurement)
     if solution.trial.satisfied:  # where they are not met, the diagnosis says it
         notes += finer_than_noise(problem, solution.trial.measurement)

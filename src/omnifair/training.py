@@ -362,9 +362,12 @@ class Trainer:
         if len(proposals) > 1:
             which = f"{number} to {number + len(proposals) - 1} (one of them)"
         how = f"multipliers {said}" if said else "no multipliers (the plain estimator)"
+        if proposals[0].joint:  # it is trained without multipliers, whatever they are
+            how = "the joint model of groups and labels"
         return (
             f"Training {which or number} of {type(self.setting.learner.estimator).__name__} "
-            f"failed, with {how if len(proposals) == 1 else 'different multipliers'}: "
+            f"failed, {'as' if proposals[0].joint else 'with'} "
+            f"{how if len(proposals) == 1 else 'different multipliers'}: "
             f"{type(error).__name__}: {error}"
         )
 
