@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from brute import bits, cells, problem_of
@@ -20,6 +21,7 @@ from omnifair.rates import (
     false_negative_rate,
     selection_rate,
 )
+from omnifair.search import refine
 from omnifair.search.refine import View, calibrated
 from omnifair.training import Proposal
 
@@ -180,6 +182,22 @@ def test_a_bound_that_nothing_met_may_be_met_by_an_offset():
     ceiling = each(selection_rate, by="sex") <= 0.75
     model = fit([floor, ceiling])
     assert model.status_ is Status.SATISFIED
+
+
+@pytest.mark.parametrize("seed", [0, 3, 11])
+def test_looking_at_some_rows_first_misses_no_bound_that_all_rows_meet(seed, monkeypatch):
+    monkeypatch.setattr(refine, "ROWS", 200)
+    model = fit(
+        gap(false_discovery_rate, by="sex") <= 0.004,
+        GaussianNB(),
+        n=4000,
+        seed=seed,
+        strategy=PlugIn(tries=5),
+        validation="train",
+    )
+    *explored, chosen = model.trials_
+    assert chosen["satisfied"]
+    assert len(explored) <= 5
 
 
 def test_what_cannot_be_met_is_said_as_before():

@@ -89,7 +89,8 @@ class PlugIn:
         best = max(seen, key=standing)
         [trial] = yield [refined(setting, seen)]
         if best.satisfied and not trial.satisfied:
-            # Rounding parted what was measured there from what was decided.
+            # The best was judged there too. Rounding, where gains tie with the offset, parted what
+            # was judged from what is decided.
             yield [replace(best.proposal, exploratory=False)]
 
     @staticmethod

@@ -48,8 +48,9 @@ PRICE = 1.0
 def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
     """The best decisions by the chances of joint trials, near the multipliers of the best of them.
 
-    Weights stay taken where that trial's were. Where nothing near it meets the bounds, it is what
-    comes closest to them.
+    Weights stay taken where that trial's were. Of many rows only some are looked at first; what is
+    best there, and the trial itself, are then judged on all rows. Where nothing near it meets the
+    bounds, it is what comes closest to them.
     """
     random = np.random.RandomState(setting.learner.seed)
     rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
@@ -61,19 +62,33 @@ def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
             trials[:POINTS],
             key=lambda t: _roughly(View.of(setting, t, rows).take(rows), APART).order,
         )
-    view = View.of(setting, best, rows)
-    found = _closer(view, _roughly(view.take(rows)))
+    for trial in (best, trials[0]):  # mostly the same
+        view = View.of(setting, trial, rows)
+        found = _nearby(view, view.take(rows), trial)
+        if found.met or best is trials[0]:
+            break
     if len(view.active) > 1:
         found = _one_by_one(view, found)
     multipliers = np.zeros(setting.problem.structure.n_rows)
     multipliers[view.active] = found.multipliers
-    return replace(best.proposal, multipliers=multipliers, offset=found.offset, exploratory=False)
+    return replace(trial.proposal, multipliers=multipliers, offset=found.offset, exploratory=False)
 
 
 def standing(trial: Trial) -> tuple[bool, float]:
     """By which trials are compared: the objective within the bounds, else the least violation."""
     measured = trial.measurement
     return trial.satisfied, measured.merit if trial.satisfied else -measured.worst
+
+
+def _nearby(view: View, some: View, trial: Trial) -> Choice:
+    """The best near a trial, itself included, for which some of the rows say roughly where."""
+    rough = _roughly(some)
+    itself = view.at(view.multipliers, np.array([trial.proposal.offset]))
+    found = [_closer(view, rough), itself]
+    if some is not view and not any(choice.met for choice in found):
+        # What all rows ask for may be elsewhere than near what is best on some of them.
+        found.append(_closer(view, _roughly(view)))
+    return max(found, key=lambda choice: choice.order)
 
 
 def _roughly(view: View, apart: int = 1) -> Choice:
