@@ -25,11 +25,13 @@ class BestOf:
     Parameters
     ----------
     strategies
-        What to run. Those that cannot work with the learner or the rates (:class:`PlugIn` without
-        ``predict_proba``, or with rates given by ``coefficients()``) are left out, unless all are.
+        What to run, in this order: where trainings or time are limited, the cheap ones first. By
+        default ``PlugIn(plain=True)`` and ``GuidedSearch()``. Those that cannot work with the
+        learner or the rates (:class:`PlugIn` without ``predict_proba``, or with rates given by
+        ``coefficients()``) are left out, unless all are.
     """
 
-    strategies: Sequence[Strategy] = (GuidedSearch(), PlugIn(plain=True))
+    strategies: Sequence[Strategy] = (PlugIn(plain=True), GuidedSearch())
 
     def __post_init__(self) -> None:
         if not self.strategies:
