@@ -230,7 +230,7 @@ class Cautious:
     """Makes a strategy aim inside the bounds, and keeps the models that might be certified.
 
     The loop shows it every trial (:meth:`watch`); of these it keeps none that is neither safer
-    nor better than another.
+    nor better than another of its kind: those that a strategy would choose, and exploratory ones.
 
     Parameters
     ----------
@@ -260,11 +260,24 @@ class Cautious:
             self.aims = aims_of(self.problem, trial, self.rows, self.confidence)
         if trial.proposal.share >= 1:
             found = (self.aims.safety(trial.measurement.violations), trial)
-            self.kept = _front([*self.kept, found])
+            explored = trial.proposal.exploratory
+            same = [f for f in self.kept if f[1].proposal.exploratory == explored]
+            others = [f for f in self.kept if f[1].proposal.exploratory != explored]
+            self.kept = sorted(
+                [*others, *_front([*same, found])],
+                key=lambda f: (-f[0], f[1].proposal.exploratory, f[1].measurement.merit),
+            )
 
     def path(self) -> tuple[Trial, ...]:
-        """What to test, the safest first: what is as far inside as was aimed at, or the safest."""
+        """What to test, the safest first: what is as far inside as was aimed at, or the safest.
+
+        After a model that the strategy would choose no exploratory one is tested: what is kept is
+        the last that passes, and the best of many that were only tried has most luck.
+        """
         safe = [trial for safety, trial in self.kept if safety >= 1 - 1e-6]
+        explored = [trial.proposal.exploratory for trial in safe]
+        founded = explored.index(False) if False in explored else len(safe)
+        safe = [t for k, t in enumerate(safe) if k < founded or not explored[k]]
         if len(safe) > TESTED:
             places = np.linspace(0, len(safe) - 1, TESTED).round().astype(int)
             safe = [safe[i] for i in places]

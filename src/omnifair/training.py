@@ -37,8 +37,8 @@ class Proposal:
     multipliers out. ``joint`` decides by a joint model of groups and labels, which is trained
     once, rather than by a model of its own: where the expected gain exceeds ``offset``. How
     likely a label is, the models of the trial ``plain`` say with it, where there is one. What is
-    ``exploratory`` only shows the way to a proposal that is not, and is kept where none is better
-    founded.
+    ``exploratory`` only shows the way to a proposal that is not, and is kept where none that is not
+    meets the bounds (with ``confidence``: by as much as is aimed at).
     """
 
     multipliers: Array
