@@ -127,6 +127,24 @@ def test_labels_of_any_kind_and_order_give_the_same_decisions(names):
     assert np.array_equal(words.predict(X) == names[1], numbers.predict(X) == 1)
 
 
+@pytest.mark.parametrize("validation", [0.25, 3])
+@pytest.mark.parametrize("plain", [False, True])
+def test_trials_of_one_joint_model_share_one_table_of_chances(validation, plain):
+    class Watching(PlugIn):
+        def steps(self, setting):
+            steps = super().steps(setting)
+            trials = yield next(steps)
+            for _ in range(5):
+                seen.extend(trials)
+                trials = yield steps.send(trials)
+
+    seen = []
+    fit(strategy=Watching(plain=plain), validation=validation, on_infeasible="closest")
+    tables = [trial.chances for trial in seen if trial.chances is not None]
+    assert len(tables) > 2
+    assert all(table is tables[0] for table in tables)
+
+
 def test_columns_are_known_by_name():
     table = pd.DataFrame(X, columns=["signal", "noisy"])
     model = FairClassifier(LR, FAIR, strategy=PlugIn(plain=True), random_state=0)

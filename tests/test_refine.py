@@ -232,6 +232,18 @@ def test_constraints_of_all_kinds_are_met_on_x_alone(name, parameters, plain):
     assert set(model.predict(X)) == {0, 1}
 
 
+def test_chances_are_calibrated_once_however_many_trials_are_looked_at(monkeypatch):
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return calibrated(*args)
+
+    monkeypatch.setattr(refine, "calibrated", counted)
+    fit(gap(false_discovery_rate, by="sex") <= 0.01)
+    assert len(calls) == 1
+
+
 # -- what it costs ---------------------------------------------------------------------------------
 
 

@@ -137,7 +137,7 @@ class Trainer:
     trained: int = 0
     _start: tuple[Any, ...] = ()  # the models that warm starts go on from
     _joints: list[_Joint] = field(default_factory=list)
-    _labelled: tuple[Trial, list[Array]] | None = None  # chances with the labels of a plain trial
+    _table: tuple[Any, Array] | None = None  # the joint model's chances, with which plain models
     _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
     _tried: dict[tuple[int, float], tuple[Any, Problem]] = field(default_factory=dict)
     _bins: dict[tuple[int, float], Bins] = field(default_factory=dict)
@@ -256,33 +256,37 @@ class Trainer:
             except Exception as error:
                 raise TrainingError(self._what_failed(number, [proposal], error)) from error
         models, bits = [], []
-        chances = np.zeros((len(setting.problem), self._joints[0].chances.shape[1]))
-        known = self._chances(proposal.plain)
+        chances = self._chances(proposal.plain)
         for k, (fold, joint) in enumerate(zip(setting.folds, self._joints, strict=True)):
             point = self._point(proposal, k, fold.X_train, fold.train)
             labels = self._labels(proposal.plain, k)
             model = self._plugin(joint, labels, fold.train, proposal, point)
             models.append(model)
-            bits.append((known[k] @ model.gains.ravel() > 0).astype(np.int8))
-            chances[fold.rows] = known[k]
+            here = chances if len(setting.folds) == 1 else chances[fold.rows]
+            bits.append((here @ model.gains.ravel() > 0).astype(np.int8))
         seconds = perf_counter() - start
         return self._trial(number, proposal, tuple(models), bits, fits, seconds, chances)
 
-    def _chances(self, plain: Trial | None) -> list[Array]:
-        """The chances of each fold's measured rows; asked of the models once."""
-        if plain is None:
-            return [joint.chances for joint in self._joints]
-        if self._labelled is None or self._labelled[0].models is not plain.models:
-            positive, found = self.setting.classes.positive, []
-            for k, (fold, joint) in enumerate(zip(self.setting.folds, self._joints, strict=True)):
-                said = self._labels(plain, k)
-                if said is None:
-                    found.append(joint.chances)
-                    continue
-                chance = chance_of(said.model, fold.X_test, positive, said.odds)
-                found.append(averaged(joint.chances, chance))
-            self._labelled = (plain, found)
-        return self._labelled[1]
+    def _chances(self, plain: Trial | None) -> Array:
+        """The chances of the measured rows: one table, which all trials share."""
+        models = None if plain is None else plain.models
+        if self._table is None or self._table[0] is not models:
+            parts = [self._chances_of(k, plain) for k in range(len(self.setting.folds))]
+            table = parts[0]
+            if len(parts) > 1:
+                table = np.empty((len(self.setting.problem), parts[0].shape[1]))
+                for fold, part in zip(self.setting.folds, parts, strict=True):
+                    table[fold.rows] = part
+            self._table = (models, table)
+        return self._table[1]
+
+    def _chances_of(self, k: int, plain: Trial | None) -> Array:
+        """The chances of a fold's measured rows, asked of the models."""
+        joint, said = self._joints[k], self._labels(plain, k)
+        if said is None:
+            return joint.chances
+        X, positive = self.setting.folds[k].X_test, self.setting.classes.positive
+        return averaged(joint.chances, chance_of(said.model, X, positive, said.odds))
 
     def _labels(self, plain: Trial | None, k: int) -> _Labels | None:
         """What a plain trial's model of a fold says of labels; None where it says nothing."""

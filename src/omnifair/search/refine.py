@@ -48,6 +48,7 @@ PRICE = 1.0
 def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
     """The best decisions by the chances of joint trials, near the multipliers of the best of them.
 
+    The trials are of one joint model, so that their chances are the same.
     Weights stay taken where that trial's were. Of many rows only some are looked at first; what is
     best there, and the trial itself, are then judged on all rows. Where nothing near it meets the
     bounds, it is what comes closest to them.
@@ -55,15 +56,15 @@ def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
     random = np.random.RandomState(setting.learner.seed)
     rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
     trials = sorted(trials, key=standing, reverse=True)
-    best = trials[0]
+    best, expected = trials[0], _expected(setting.problem, trials[0], rows)
     if setting.problem.structure.depends_on_predictions and len(trials) > 1:
         # Far from where weights were taken they point the wrong way: another trial's may do better.
         best = max(
             trials[:POINTS],
-            key=lambda t: _roughly(View.of(setting, t, rows).take(rows), APART).order,
+            key=lambda t: _roughly(View.of(setting, t, expected).take(rows), APART).order,
         )
     for trial in (best, trials[0]):  # mostly the same
-        view = View.of(setting, trial, rows)
+        view = View.of(setting, trial, expected)
         found = _nearby(view, view.take(rows), trial)
         if found.met or best is trials[0]:
             break
@@ -157,8 +158,8 @@ class View:
     unit: float  # what a right decision gains by the objective alone
 
     @classmethod
-    def of(cls, setting: Setting, trial: Trial, rows: NDArray[np.intp]) -> View:
-        """Of all measured rows, near a joint trial; ``rows`` are those to calibrate on."""
+    def of(cls, setting: Setting, trial: Trial, expected: Array) -> View:
+        """Of all measured rows, near a joint trial."""
         problem, chances = setting.problem, trial.chances
         assert chances is not None  # a joint model's trial has them
         active = np.flatnonzero(trial.multipliers)
@@ -173,8 +174,6 @@ class View:
                 one[k] = 0.0
             terms[fold.rows] = chances[fold.rows] @ np.column_stack(tables)
             units.append(float(np.abs(tables[0]).mean()))
-        likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1), rows))
-        expected = likely * problem.weights[:, None]
         unit = float(np.mean(units))
         return cls(problem, active, trial.multipliers[active], terms, expected, unit)
 
@@ -261,6 +260,14 @@ class View:
         for rate, positions in self._positions.items():
             rates[:, positions] = rate.value(cells[:, [metrics[p].group for p in positions]])
         return rates
+
+
+def _expected(problem: Problem, trial: Trial, rows: NDArray[np.intp]) -> Array:
+    """With which weight each row is expected in each atom and label, calibrated on some rows."""
+    chances = trial.chances
+    assert chances is not None  # a joint model's trial has them
+    likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1), rows))
+    return likely * problem.weights[:, None]
 
 
 def _mean(measured: Array, expected: Array, share: float) -> Array:
