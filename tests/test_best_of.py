@@ -88,6 +88,30 @@ def test_a_strategy_that_cannot_work_with_the_learner_is_left_out():
         fit(BestOf([PlugIn()]), RidgeClassifier())
 
 
+def test_a_refit_leaves_room_only_for_what_strategies_that_can_work_here_keep():
+    loose = gap(selection_rate, by="sex") <= 0.9
+    model = fit(BestOf(), RidgeClassifier(), loose, refit=True, max_trainings=2)
+    assert model.report().trainings == 2
+    with pytest.raises(LearnerError, match="takes 3 trainings"):
+        fit(BestOf(), LogisticRegression(), loose, refit=True, max_trainings=2)
+
+
+def test_a_strategy_may_have_fields_of_any_name():
+    class Halves:
+        parts = 8
+
+        def budget(self, problem):
+            return 1
+
+        def steps(self, setting):
+            yield [Proposal(np.zeros(setting.problem.structure.n_rows))]
+
+    loose = gap(selection_rate, by="sex") <= 0.9
+    for strategy in (Halves(), BestOf([Halves()])):
+        model = fit(strategy, constraints=loose, refit=True, max_trainings=2)
+        assert model.report().trainings == 2
+
+
 def test_a_strategy_that_cannot_work_with_the_rates_is_left_out():
     @coefficients
     def selected(rows):

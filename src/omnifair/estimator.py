@@ -42,6 +42,7 @@ from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import GuidedSearch, Status, search
+from omnifair.search.loop import models_kept
 from omnifair.training import Fold, Setting, Trainer, Trial
 from omnifair.validation import (
     TRAIN,
@@ -265,8 +266,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         strategy = GuidedSearch() if strategy is None else strategy
         cautious = None if aside is None else aside.cautious(strategy, trainer.setting.problem)
         refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
-        parts_of_model = getattr(strategy, "parts", 1)  # estimators that a refit trains at most
-        fits = self._max_fits(trainer.fits_per_trial, refits * parts_of_model)
+        each = models_kept(strategy, trainer.setting)  # what one refit trains at most
+        fits = self._max_fits(trainer.fits_per_trial, refits * each)
         structure = problem.structure
         progress = Progress(
             {str(c.measure): f"{c.sense} {c.bound:g}" for c in structure.constraints},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.problem import Problem
 from omnifair.search.guided import GuidedSearch
-from omnifair.search.loop import Steps, Strategy, following
+from omnifair.search.loop import Steps, Strategy, following, models_kept
 from omnifair.search.plugin import PlugIn
 from omnifair.training import Proposal, Setting, Trial
 
@@ -37,10 +37,9 @@ class BestOf:
         if not self.strategies:
             raise LearnerError("BestOf: pass a strategy at least, such as GuidedSearch().")
 
-    @property
-    def parts(self) -> int:
+    def models_kept(self, setting: Setting) -> int:
         """How many fitted estimators the kept model consists of at most."""
-        return max(getattr(strategy, "parts", 1) for strategy in self.strategies)
+        return max(models_kept(strategy, setting) for strategy in self._tried(setting))
 
     def budget(self, problem: Problem) -> int | None:
         """What all of them may take together."""
@@ -53,9 +52,7 @@ class BestOf:
 
     def steps(self, setting: Setting) -> Steps:
         """The steps of each, within its own budget."""
-        fitting = [s for s in self.strategies if _suits(s, setting)]
-        memory, failures = _Memory(), []
-        tried = fitting or self.strategies  # where none can, the first says why
+        memory, failures, tried = _Memory(), [], self._tried(setting)
         for strategy in tried:
             most = strategy.budget(setting.problem)
             try:
@@ -66,6 +63,10 @@ class BestOf:
                 return
         if len(failures) == len(tried) and not memory.met:
             raise failures[0]
+
+    def _tried(self, setting: Setting) -> Sequence[Strategy]:
+        """Those that can work here; where none can, all, of which the first says why."""
+        return [s for s in self.strategies if _suits(s, setting)] or self.strategies
 
 
 @dataclass

@@ -169,6 +169,12 @@ def search(
     )
 
 
+def models_kept(strategy: Strategy, setting: Setting) -> int:
+    """How many fitted estimators a strategy's model consists of at most; one unless it says."""
+    asked = getattr(strategy, "models_kept", None)
+    return 1 if asked is None else int(asked(setting))
+
+
 def following(go: Callable[[Any], Sequence[Proposal]], value: Any) -> list[Proposal]:
     """What a strategy's generator asks for next, sent (or thrown) a value; nothing at its end."""
     try:

@@ -48,14 +48,13 @@ class PlugIn:
     tries: int = 60
     plain: bool = False
 
-    @property
-    def parts(self) -> int:
-        """How many fitted estimators the kept model consists of."""
-        return 2 if self.plain else 1
-
     def budget(self, problem: Problem) -> int | None:
         """One; two with the plain model."""
-        return self.parts
+        return 2 if self.plain else 1
+
+    def models_kept(self, setting: Setting) -> int:
+        """How many fitted estimators the kept model consists of."""
+        return 2 if self.plain else 1
 
     def suits(self, setting: Setting) -> bool:
         """Whether the learner has probabilities, and rates are made of counts."""
