@@ -166,3 +166,7 @@ def test_an_objective_that_asks_for_one_decision_leaves_labels_to_the_joint_mode
     ).fit(X, Y, sensitive_features={"sex": SEX})
     assert model.status_ == "satisfied"
     assert model.estimator_.label_estimator_ is None
+    before = model.report().trainings
+    model.set_params(refit=True).fit(X, Y, sensitive_features={"sex": SEX})
+    assert model.estimator_.label_estimator_ is None
+    assert model.report().trainings == before + 1

@@ -365,7 +365,7 @@ def _safer(plain: Trial, best: Trial, aims: Aims) -> Proposal | None:
 
 @dataclass(frozen=True)
 class Kept:
-    """What comes of a search: a model, what is shown of it, and how often models were refitted."""
+    """What comes of a search: a model, what is shown of it, and the fits of its refits."""
 
     solution: Solution
     model: Any
@@ -377,7 +377,7 @@ def certified(
     solution: Solution,
     path: Sequence[Trial],
     aside: Aside,
-    refit: Callable[[Trial], Any] | None,
+    refit: Callable[[Trial], tuple[Any, int]] | None,
 ) -> Kept:
     """Test what a search found, the safest first; keep the last that passed, or the safest.
 
@@ -386,10 +386,13 @@ def certified(
     if refit is not None and len(path) > 2:
         path = [path[0], path[-1]]
     models: list[Any] = []
+    refits: list[int] = []
 
     def tested() -> Iterator[Bits]:
         for trial in path:
-            models.append(trial.models[0] if refit is None else refit(trial))
+            model, took = (trial.models[0], 0) if refit is None else refit(trial)
+            models.append(model)
+            refits.append(took)
             yield aside.predictions(models[-1])
 
     found = first_certified(aside.problem, tested(), aside.confidence)
@@ -408,6 +411,6 @@ def certified(
     return Kept(
         replace(solution, trial=path[place], status=status),
         models[place],
-        0 if refit is None else sum(t.proposal.parts for t in path[: len(models)]),
+        sum(refits),
         certificate,
     )

@@ -293,13 +293,13 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         finally:
             progress.close()
 
-        def refit(trial: Trial) -> Any:
+        def refit(trial: Trial) -> tuple[Any, int]:
             return trainer.refit(trial, X, problem)
 
         if aside is not None and cautious is not None:
             return certified(solution, cautious.path(), aside, refit if refits else None)
-        model = refit(solution.trial) if refits else solution.trial.models[0]
-        return Kept(solution, model, refits * solution.trial.proposal.parts)
+        model, took = refit(solution.trial) if refits else (solution.trial.models[0], 0)
+        return Kept(solution, model, took)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
         """No constraints: the estimator as it is, with its own errors."""

@@ -51,11 +51,6 @@ class Proposal:
     plain: Trial | None = None
     exploratory: bool = False
 
-    @property
-    def parts(self) -> int:
-        """How many fitted estimators one model of it consists of."""
-        return 2 if self.joint and self.plain is not None else 1
-
     def repeats(self, other: Proposal) -> bool:
         """Whether both are of one training, and take their weights from nowhere."""
         return (
@@ -313,20 +308,21 @@ class Trainer:
             joint.model, joint.codes, gains, order, labels.model, labels.odds
         )
 
-    def refit(self, trial: Trial, X: Any, problem: Problem) -> Any:
-        """The learner trained once more, with a trial's multipliers, on other rows."""
+    def refit(self, trial: Trial, X: Any, problem: Problem) -> tuple[Any, int]:
+        """A trial's model trained once more, on other rows, and how many fits that took."""
         setting, proposal = self.setting, trial.proposal
         point = self._point(proposal, 0, X, problem)
         try:
             if not proposal.joint:
-                return _fit(setting, X, problem, trial.multipliers, point)
+                return _fit(setting, X, problem, trial.multipliers, point), 1
             joint = _fit_joint(setting.learner, Fold(X, problem, X, np.arange(len(problem))))
             labels, odds = None, _odds(problem)
             if proposal.plain is not None and odds is not None:
                 nothing = proposal.plain.multipliers
                 start = self._point(proposal.plain.proposal, 0, X, problem)
                 labels = _Labels(_fit(setting, X, problem, nothing, start), odds)
-            return self._plugin(joint, labels, problem, proposal, point)
+            model = self._plugin(joint, labels, problem, proposal, point)
+            return model, 1 if labels is None else 2
         except Exception as error:
             raise TrainingError(
                 self._what_failed(trial.number, [proposal], error, "the last, on all rows")
