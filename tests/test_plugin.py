@@ -16,7 +16,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from omnifair import FairClassifier, PlugIn, PlugInClassifier, gap, overall
+from omnifair import (
+    BestOf,
+    FairClassifier,
+    GuidedSearch,
+    PlugIn,
+    PlugInClassifier,
+    gap,
+    overall,
+)
 from omnifair.plugin import chance_of, with_labels
 from omnifair.rates import error_cost, selection_rate
 
@@ -170,3 +178,13 @@ def test_an_objective_that_asks_for_one_decision_leaves_labels_to_the_joint_mode
     model.set_params(refit=True).fit(X, Y, sensitive_features={"sex": SEX})
     assert model.estimator_.label_estimator_ is None
     assert model.report().trainings == before + 1
+
+
+def test_a_report_compares_with_the_plain_model_only_where_there_is_one():
+    alone, both = fit(strategy=PlugIn()).report(), fit().report()
+    assert np.isnan(alone.plain_objective_value)
+    assert "(plain model" not in str(alone)
+    value = fit(strategy=None).trials_[0]["accuracy"]
+    for report in (both, fit(strategy=BestOf([PlugIn(), GuidedSearch()])).report()):
+        assert report.plain_objective_value == value
+        assert f"(plain model {value:.4f})" in str(report)

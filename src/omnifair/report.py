@@ -49,6 +49,7 @@ class Report:
     """Everything a reviewer asks of one fit. ``print`` it, or take it as :meth:`to_dict`.
 
     ``diagnosis`` says why the constraints were not met; None where they were.
+    ``plain_objective_value`` is that of the plain estimator, NaN where the search did not train it.
     """
 
     status: Status
@@ -85,10 +86,9 @@ class Report:
             f"  measured   on {self.measured_on}; positive class {self.positive}",
         ]
         if self.status is not Status.UNCONSTRAINED:
-            lines.append(
-                f"  objective  {self.objective} {self.objective_value:.4f} "
-                f"(plain model {self.plain_objective_value:.4f})"
-            )
+            plain = self.plain_objective_value
+            beside = "" if np.isnan(plain) else f" (plain model {plain:.4f})"
+            lines.append(f"  objective  {self.objective} {self.objective_value:.4f}{beside}")
         if self.asked:
             lines += [
                 "",
@@ -155,7 +155,7 @@ def make_report(
         estimator=estimator,
         objective=str(structure.objective),
         objective_value=measured.objective,
-        plain_objective_value=float(solution.records[0][str(structure.objective)]),
+        plain_objective_value=_plain_value(solution),
         asked=tuple(asked),
         rates=rates,
         trainings=trainings,
@@ -168,6 +168,14 @@ def make_report(
         notes=tuple(_notes(solution, problem)),
         certificate=certificate,
     )
+
+
+def _plain_value(solution: Solution) -> float:
+    """The objective of the plain estimator, trained on all rows to train on; NaN without it."""
+    for trial in solution.trials:
+        if not trial.proposal.joint and trial.proposal.share >= 1 and not trial.multipliers.any():
+            return trial.measurement.objective
+    return float("nan")
 
 
 def plain_report(*, estimator: str, positive: str) -> Report:
