@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -151,6 +152,12 @@ def test_trials_of_one_joint_model_share_one_table_of_chances(validation, plain)
     tables = [trial.chances for trial in seen if trial.chances is not None]
     assert len(tables) > 2
     assert all(table is tables[0] for table in tables)
+
+
+def test_an_estimator_that_shows_its_methods_only_when_fitted_can_be_a_joint_model():
+    stack = StackingClassifier([("a", LR), ("b", TREE)], cv=2)
+    for strategy in (PlugIn(), BestOf([PlugIn(plain=True)])):
+        assert isinstance(fit(stack, strategy).estimator_, PlugInClassifier)
 
 
 def test_columns_are_known_by_name():

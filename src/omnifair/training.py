@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from omnifair.bins import Bins
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.inputs import Classes
-from omnifair.learners import Learner
+from omnifair.learners import Learner, has_probabilities
 from omnifair.plugin import PlugInClassifier, averaged, chance_of, spread
 from omnifair.problem import Array, Bits, Measurement, Problem
 from omnifair.rates import Coefficients
@@ -433,7 +433,7 @@ def _fit_joint(learner: Learner, fold: Fold) -> _Joint:
 
 def why_not_joint(learner: Learner, problem: Problem) -> str | None:
     """Why a joint model of this learner could not decide; None where it can."""
-    if not hasattr(learner.estimator, "predict_proba"):
+    if not has_probabilities(learner.estimator):
         return (
             f"{type(learner.estimator).__name__} has no predict_proba, which a joint model of "
             "groups and labels needs."
