@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,7 @@ class Choice:
     @property
     def order(self) -> tuple[bool, float]:
         """By which choices are compared."""
-        return self.met, self.value
+        return self.met, float(_even(self.value))
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class View:
     def at(self, multipliers: Array, offsets: Array) -> Choice:
         """The best of rising offsets at some multipliers; the smallest one of equals."""
         met, value = self.judged(multipliers, offsets)
-        k = int(np.lexsort((np.abs(offsets), -value, ~met))[0])
+        k = int(np.lexsort((np.abs(offsets), -_even(value), ~met))[0])
         return Choice(multipliers, float(offsets[k]), bool(met[k]), float(value[k]))
 
     def judged(self, multipliers: Array, offsets: Array) -> tuple[NDArray[np.bool_], Array]:
@@ -268,6 +269,11 @@ def _expected(problem: Problem, trial: Trial, rows: NDArray[np.intp]) -> Array:
     assert chances is not None  # a joint model's trial has them
     likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1), rows))
     return likely * problem.weights[:, None]
+
+
+def _even(value: Any) -> Any:
+    """Values that differ by rounding alone made equal."""
+    return np.round(value, 12)
 
 
 def _mean(measured: Array, expected: Array, share: float) -> Array:
