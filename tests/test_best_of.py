@@ -19,12 +19,14 @@ from omnifair import (
     Status,
     TrainingError,
     coefficients,
+    each,
     gap,
 )
 from omnifair.rates import accuracy, selection_rate
 from omnifair.training import Proposal
 
 FAIR = gap(selection_rate, by="sex") <= 0.05
+IMPOSSIBLE = [each(selection_rate, by="sex") >= 0.7, each(selection_rate, by="sex") <= 0.2]
 BOTH = PlugIn(plain=True), GuidedSearch()
 
 
@@ -159,9 +161,35 @@ def test_folds_and_a_refit_work_as_with_one_strategy(parameters):
     assert set(model.predict(people()[0])) == {0, 1}
 
 
-def test_none_at_all_is_refused():
-    with pytest.raises(LearnerError, match="a strategy at least"):
-        BestOf(())
+@pytest.mark.parametrize(
+    "wrong",
+    [(), iter(()), GuidedSearch(), PlugIn, [PlugIn], "PlugIn", ["PlugIn"], None, 3, [None]],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_not_a_list_of_strategies_is_refused_with_what_to_pass(wrong):
+    with pytest.raises(LearnerError, match=r"pass a list of strategies, such as \[PlugIn"):
+        BestOf(wrong)
+
+
+def test_strategies_of_a_generator_are_there_for_every_fit():
+    best = BestOf(strategy for strategy in BOTH)
+    assert best == BestOf(list(BOTH)) == BestOf(BOTH)
+    assert len(fit(best).trials_) == len(fit(best).trials_) > 1
+
+
+def test_as_much_of_a_batch_is_trained_as_a_strategy_s_own_budget_allows_for():
+    class Batches:
+        def budget(self, problem):
+            return 3
+
+        def steps(self, setting):
+            sizes = np.arange(10) / 1000
+            yield [Proposal(np.full(setting.problem.structure.n_rows, size)) for size in sizes]
+            raise AssertionError("it has nothing left")
+
+    with pytest.warns(InfeasibleWarning):
+        model = fit(BestOf([Batches()]), on_infeasible="closest", constraints=IMPOSSIBLE)
+    assert model.report().trainings == 3
 
 
 def binary_only():

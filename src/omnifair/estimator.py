@@ -42,7 +42,7 @@ from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import GuidedSearch, Status, search
-from omnifair.search.loop import models_kept
+from omnifair.search.loop import is_strategy, models_kept
 from omnifair.training import Fold, Setting, Trainer, Trial
 from omnifair.validation import (
     TRAIN,
@@ -487,10 +487,9 @@ def _forget(model: FairClassifier) -> None:
 def _check_settings(model: FairClassifier) -> None:
     """Refuse settings of the search that would be misread, before anything is trained."""
     strategy, callback = model.strategy, model.callback
-    methods = [getattr(strategy, name, None) for name in ("steps", "budget")]
-    is_strategy = all(map(callable, methods)) and not isinstance(strategy, type)
+    known = strategy is None or is_strategy(strategy)
     for fine, name, wanted in (
-        (strategy is None or is_strategy, "strategy", "a strategy such as GuidedSearch(), or None"),
+        (known, "strategy", "a strategy such as GuidedSearch(), or None"),
         (callback is None or callable(callback), "callback", "a function, or None"),
         (model.warm_start in ("auto", True, False), "warm_start", "'auto', True or False"),
         (_is_switch(model.refit), "refit", "True or False"),

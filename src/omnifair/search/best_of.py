@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.problem import Problem
 from omnifair.search.guided import GuidedSearch
-from omnifair.search.loop import Steps, Strategy, following, models_kept
+from omnifair.search.loop import Steps, Strategy, following, is_strategy, models_kept
 from omnifair.search.plugin import PlugIn
 from omnifair.training import Proposal, Setting, Trial
 
@@ -34,8 +35,16 @@ class BestOf:
     strategies: Sequence[Strategy] = (PlugIn(plain=True), GuidedSearch())
 
     def __post_init__(self) -> None:
+        given: Any = self.strategies
+        wanted = "pass a list of strategies, such as [PlugIn(plain=True), GuidedSearch()]."
+        if is_strategy(given) or isinstance(given, str) or not isinstance(given, Iterable):
+            raise LearnerError(f"BestOf({given!r}): {wanted}")
+        object.__setattr__(self, "strategies", tuple(given))  # a generator is used up only once
         if not self.strategies:
-            raise LearnerError("BestOf: pass a strategy at least, such as GuidedSearch().")
+            raise LearnerError(f"BestOf: there are no strategies: {wanted}")
+        for strategy in self.strategies:
+            if not is_strategy(strategy):
+                raise LearnerError(f"BestOf: {strategy!r} is no strategy: {wanted}")
 
     def models_kept(self, setting: Setting) -> int:
         """How many fitted estimators the kept model consists of at most."""
@@ -102,10 +111,15 @@ def _remembering(steps: Steps, memory: _Memory, most: int | None) -> Steps:
         while waiting:
             known = [memory.known(p) for p in waiting]
             new = [p for p, trial in zip(waiting, known, strict=True) if trial is None]
+            affordable: list[Proposal] = []
             for proposal in new:  # a joint model is trained once, and decides for nothing
                 spent += not (proposal.joint and joined)
                 joined = joined or proposal.joint
-            if most is not None and spent > most:
+                if most is None or spent <= most:
+                    affordable.append(proposal)
+            if len(affordable) < len(new):  # what is too dear ends the strategy, untrained
+                if affordable:
+                    memory.note((yield affordable))
                 return
             try:
                 trained: Iterator[Trial] = iter((yield new) if new else ())

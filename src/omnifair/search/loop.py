@@ -175,6 +175,12 @@ def models_kept(strategy: Strategy, setting: Setting) -> int:
     return 1 if asked is None else int(asked(setting))
 
 
+def is_strategy(value: Any) -> bool:
+    """Whether it has what a strategy needs; a class of them is none."""
+    methods = (getattr(value, name, None) for name in ("steps", "budget"))
+    return all(map(callable, methods)) and not isinstance(value, type)
+
+
 def following(go: Callable[[Any], Sequence[Proposal]], value: Any) -> list[Proposal]:
     """What a strategy's generator asks for next, sent (or thrown) a value; nothing at its end."""
     try:
@@ -242,6 +248,8 @@ def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
     record["worst_violation"] = measured.worst
     record["undefined"] = ", ".join(undefined)
     record["seconds"] = trial.seconds
+    if trial.proposal.joint:
+        record["joint"] = True
     if trial.proposal.offset:
         record["offset"] = trial.proposal.offset
     for k in np.flatnonzero(trial.multipliers):
@@ -250,6 +258,6 @@ def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
 
 
 def _same_keys(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A multiplier that a training did not use was 0 there."""
+    """A multiplier that a training did not use was 0 there; most are not joint."""
     keys = dict.fromkeys(key for record in records for key in record)
-    return [{key: record.get(key, 0.0) for key in keys} for record in records]
+    return [{key: record.get(key, key != "joint" and 0.0) for key in keys} for record in records]
