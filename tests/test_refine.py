@@ -200,6 +200,34 @@ def test_looking_at_some_rows_first_misses_no_bound_that_all_rows_meet(seed, mon
     assert len(explored) <= 5
 
 
+@pytest.mark.parametrize(("seed", "depth"), [(3, 2), (3, 3), (4, 2), (4, 3)])
+def test_the_unit_of_weights_does_not_matter_where_choices_are_equal(seed, depth):
+    X, y, sensitive = people(300, seed)
+    tree = DecisionTreeClassifier(max_depth=depth, random_state=0)
+    model = FairClassifier(
+        tree, gap(selection_rate, by="sex") <= 0.02, strategy=PlugIn(tries=6), random_state=0
+    )
+    found = []
+    for unit in (1.0, 0.1, 1 / 7):
+        weights = np.full(len(y), unit)
+        model.fit(np.round(X), y, sensitive_features=sensitive, sample_weight=weights)
+        found.append([model.report().offset, *model.multipliers_.values()])
+    assert np.allclose(found[1:], found[0])
+
+
+def test_a_report_says_by_what_offset_a_joint_model_decides_and_trials_that_they_are_joint():
+    model = fit(strategy=PlugIn(plain=True))
+    report = model.report()
+    assert [t["joint"] for t in model.trials_] == [False] + [True] * (len(model.trials_) - 1)
+    assert report.joint
+    assert report.offset in [t["offset"] for t in model.trials_]
+    assert f"expects a gain of more than {report.offset:.4g} (a PlugInClassifier)" in str(report)
+    plain = fit(strategy=None)
+    assert not plain.report().joint
+    assert "PlugInClassifier" not in str(plain.report())
+    assert not any("joint" in trial for trial in plain.trials_)
+
+
 def test_what_cannot_be_met_is_said_as_before():
     asked = [each(selection_rate, by="sex") >= 0.7, each(selection_rate, by="sex") <= 0.2]
     with pytest.warns(InfeasibleWarning):

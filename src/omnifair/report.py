@@ -49,6 +49,8 @@ class Report:
     """Everything a reviewer asks of one fit. ``print`` it, or take it as :meth:`to_dict`.
 
     ``diagnosis`` says why the constraints were not met; None where they were.
+    ``joint`` says whether the model is a ``PlugInClassifier``, which decides by a joint model of
+    groups and labels where the gain expected of a positive decision exceeds ``offset``.
     ``plain_objective_value`` is that of the plain estimator, NaN where the search did not train it.
     """
 
@@ -66,6 +68,8 @@ class Report:
     diagnosis: Diagnosis | None = None
     notes: tuple[str, ...] = ()
     certificate: Certificate | None = None
+    joint: bool = False
+    offset: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -85,6 +89,11 @@ class Report:
             f"  model      {self.estimator}, {trainings}; {self.measured_model}",
             f"  measured   on {self.measured_on}; positive class {self.positive}",
         ]
+        if self.joint:
+            lines[2:2] = [
+                "  decides    where a joint model of groups and labels expects a gain of more than "
+                f"{self.offset:.4g} (a PlugInClassifier)"
+            ]
         if self.status is not Status.UNCONSTRAINED:
             plain = self.plain_objective_value
             beside = "" if np.isnan(plain) else f" (plain model {plain:.4f})"
@@ -167,6 +176,8 @@ def make_report(
         else diagnose(problem, solution.trials, solution.trial),
         notes=tuple(_notes(solution, problem)),
         certificate=certificate,
+        joint=solution.trial.proposal.joint,
+        offset=solution.trial.proposal.offset,
     )
 
 

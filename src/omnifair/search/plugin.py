@@ -38,7 +38,9 @@ class PlugIn:
     Parameters
     ----------
     tries
-        How many multipliers are tried and measured one by one at most. They cost no training.
+        How many multipliers are measured one by one, at most where they meet the bounds. The search
+        for better ones ends before where a third as many brought nothing better; where bounds are
+        not met it goes on while they come closer. They cost no training.
     plain
         Whether to train the plain estimator too: where it meets the bounds it is what is kept,
         and where it does not, it says with the joint model how likely a label is. This is more
