@@ -5,6 +5,7 @@ are known.
 """
 
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,6 +46,7 @@ from omnifair.datasets import make_lending
 from omnifair.inputs import Classes
 from omnifair.rates import accuracy, false_discovery_rate, selection_rate, true_positive_rate
 from omnifair.search.loop import Solution, Status
+from omnifair.training import Proposal
 
 SP = selection_rate
 FAIR = gap(SP, by="group") <= 0.15
@@ -397,6 +399,40 @@ def test_any_strategy_and_any_validation_can_be_certified(parameters):
     assert model.status_ == "certified"
     assert model.certificate_.holds
     assert model.report_.trainings >= len({t["training"] for t in model.trials_ if t["fits"]})
+
+
+class Shown:
+    """A joint model's own decisions to explore; then, or not, those beyond an offset."""
+
+    def __init__(self, *offsets):
+        self.offsets = offsets
+
+    def budget(self, problem):
+        return 1
+
+    def steps(self, setting):
+        own = Proposal(np.zeros(setting.problem.structure.n_rows), joint=True, exploratory=True)
+        yield [own]
+        for offset in self.offsets:
+            yield [replace(own, offset=offset, exploratory=False)]
+
+
+def test_what_is_only_exploratory_is_not_certified_where_another_is_as_safe():
+    loose = gap(SP, by="group") <= 0.9
+    for offset in (-0.6, 0.6):
+        model = fitted(loose, strategy=Shown(offset))
+        explored, chosen = model.trials_
+        assert explored["accuracy"] > chosen["accuracy"] == model.report().objective_value
+
+
+def test_but_it_is_where_no_other_is_safe():
+    alone = fitted(gap(SP, by="group") <= 0.9, strategy=Shown())
+    assert alone.status_ == "certified"
+    everybody = each(SP, by="group") <= 0.9
+    model = fitted(everybody, strategy=Shown(-2.0))  # which selects everybody
+    explored, chosen = model.trials_
+    assert not chosen["satisfied"]
+    assert model.report().objective_value == explored["accuracy"]
 
 
 def test_a_joint_model_can_be_certified_by_itself():

@@ -40,7 +40,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from omnifair import FairClassifier, LearnerError, gap
-from omnifair.learners import fresh, learner_for, replicate
+from omnifair.learners import fresh, has_probabilities, learner_for, replicate
 from omnifair.rates import selection_rate
 
 N = 400
@@ -117,6 +117,25 @@ def test_weights_reach_every_kind_of_learner(name, routing):
     assert (up.mean(), down.mean()) == (1, 0)
     assert repr(estimator.get_params()) == before
     assert not [a for a in vars(estimator) if a.endswith("_") and not a.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "has"),
+    [
+        (LR, True),
+        (PIPE, True),
+        (StackingClassifier([("a", LR)]), True),
+        (make_pipeline(StandardScaler(), StackingClassifier([("a", LR)])), True),
+        (StackingClassifier([("a", LR)], final_estimator=LinearSVC()), False),
+        (make_pipeline(StandardScaler(), RidgeClassifier()), False),
+        (SGDClassifier(), False),
+        (GridSearchCV(LinearSVC(), {}), False),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_probabilities_are_known_of_before_a_fit(estimator, has):
+    assert has_probabilities(estimator) == has
+    assert hasattr(clone(estimator).fit(X, Y), "predict_proba") == has
 
 
 class WeightRecorder(LogisticRegression):

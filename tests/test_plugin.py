@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from omnifair import FairClassifier, PlugIn, PlugInClassifier, gap, overall
+from omnifair import (
+    BestOf,
+    FairClassifier,
+    GuidedSearch,
+    PlugIn,
+    PlugInClassifier,
+    gap,
+    overall,
+)
 from omnifair.plugin import chance_of, with_labels
 from omnifair.rates import error_cost, selection_rate
 
@@ -127,6 +136,30 @@ def test_labels_of_any_kind_and_order_give_the_same_decisions(names):
     assert np.array_equal(words.predict(X) == names[1], numbers.predict(X) == 1)
 
 
+@pytest.mark.parametrize("validation", [0.25, 3])
+@pytest.mark.parametrize("plain", [False, True])
+def test_trials_of_one_joint_model_share_one_table_of_chances(validation, plain):
+    class Watching(PlugIn):
+        def steps(self, setting):
+            steps = super().steps(setting)
+            trials = yield next(steps)
+            for _ in range(5):
+                seen.extend(trials)
+                trials = yield steps.send(trials)
+
+    seen = []
+    fit(strategy=Watching(plain=plain), validation=validation, on_infeasible="closest")
+    tables = [trial.chances for trial in seen if trial.chances is not None]
+    assert len(tables) > 2
+    assert all(table is tables[0] for table in tables)
+
+
+def test_an_estimator_that_shows_its_methods_only_when_fitted_can_be_a_joint_model():
+    stack = StackingClassifier([("a", LR), ("b", TREE)], cv=2)
+    for strategy in (PlugIn(), BestOf([PlugIn(plain=True)])):
+        assert isinstance(fit(stack, strategy).estimator_, PlugInClassifier)
+
+
 def test_columns_are_known_by_name():
     table = pd.DataFrame(X, columns=["signal", "noisy"])
     model = FairClassifier(LR, FAIR, strategy=PlugIn(plain=True), random_state=0)
@@ -148,3 +181,17 @@ def test_an_objective_that_asks_for_one_decision_leaves_labels_to_the_joint_mode
     ).fit(X, Y, sensitive_features={"sex": SEX})
     assert model.status_ == "satisfied"
     assert model.estimator_.label_estimator_ is None
+    before = model.report().trainings
+    model.set_params(refit=True).fit(X, Y, sensitive_features={"sex": SEX})
+    assert model.estimator_.label_estimator_ is None
+    assert model.report().trainings == before + 1
+
+
+def test_a_report_compares_with_the_plain_model_only_where_there_is_one():
+    alone, both = fit(strategy=PlugIn()).report(), fit().report()
+    assert np.isnan(alone.plain_objective_value)
+    assert "(plain model" not in str(alone)
+    value = fit(strategy=None).trials_[0]["accuracy"]
+    for report in (both, fit(strategy=BestOf([PlugIn(), GuidedSearch()])).report()):
+        assert report.plain_objective_value == value
+        assert f"(plain model {value:.4f})" in str(report)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from brute import bits, cells, problem_of
@@ -20,6 +21,7 @@ from omnifair.rates import (
     false_negative_rate,
     selection_rate,
 )
+from omnifair.search import refine
 from omnifair.search.refine import View, calibrated
 from omnifair.training import Proposal
 
@@ -182,6 +184,50 @@ def test_a_bound_that_nothing_met_may_be_met_by_an_offset():
     assert model.status_ is Status.SATISFIED
 
 
+@pytest.mark.parametrize("seed", [0, 3, 11])
+def test_looking_at_some_rows_first_misses_no_bound_that_all_rows_meet(seed, monkeypatch):
+    monkeypatch.setattr(refine, "ROWS", 200)
+    model = fit(
+        gap(false_discovery_rate, by="sex") <= 0.004,
+        GaussianNB(),
+        n=4000,
+        seed=seed,
+        strategy=PlugIn(tries=5),
+        validation="train",
+    )
+    *explored, chosen = model.trials_
+    assert chosen["satisfied"]
+    assert len(explored) <= 5
+
+
+@pytest.mark.parametrize(("seed", "depth"), [(3, 2), (3, 3), (4, 2), (4, 3)])
+def test_the_unit_of_weights_does_not_matter_where_choices_are_equal(seed, depth):
+    X, y, sensitive = people(300, seed)
+    tree = DecisionTreeClassifier(max_depth=depth, random_state=0)
+    model = FairClassifier(
+        tree, gap(selection_rate, by="sex") <= 0.02, strategy=PlugIn(tries=6), random_state=0
+    )
+    found = []
+    for unit in (1.0, 0.1, 1 / 7):
+        weights = np.full(len(y), unit)
+        model.fit(np.round(X), y, sensitive_features=sensitive, sample_weight=weights)
+        found.append([model.report().offset, *model.multipliers_.values()])
+    assert np.allclose(found[1:], found[0])
+
+
+def test_a_report_says_by_what_offset_a_joint_model_decides_and_trials_that_they_are_joint():
+    model = fit(strategy=PlugIn(plain=True))
+    report = model.report()
+    assert [t["joint"] for t in model.trials_] == [False] + [True] * (len(model.trials_) - 1)
+    assert report.joint
+    assert report.offset in [t["offset"] for t in model.trials_]
+    assert f"expects a gain of more than {report.offset:.4g} (a PlugInClassifier)" in str(report)
+    plain = fit(strategy=None)
+    assert not plain.report().joint
+    assert "PlugInClassifier" not in str(plain.report())
+    assert not any("joint" in trial for trial in plain.trials_)
+
+
 def test_what_cannot_be_met_is_said_as_before():
     asked = [each(selection_rate, by="sex") >= 0.7, each(selection_rate, by="sex") <= 0.2]
     with pytest.warns(InfeasibleWarning):
@@ -212,6 +258,18 @@ def test_constraints_of_all_kinds_are_met_on_x_alone(name, parameters, plain):
     ).fit(X, y, sensitive_features=sensitive, sample_weight=1 + y % 3)
     assert model.status_ is Status.SATISFIED
     assert set(model.predict(X)) == {0, 1}
+
+
+def test_chances_are_calibrated_once_however_many_trials_are_looked_at(monkeypatch):
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return calibrated(*args)
+
+    monkeypatch.setattr(refine, "calibrated", counted)
+    fit(gap(false_discovery_rate, by="sex") <= 0.01)
+    assert len(calls) == 1
 
 
 # -- what it costs ---------------------------------------------------------------------------------

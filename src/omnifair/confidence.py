@@ -31,7 +31,7 @@ from omnifair.fingerprint import Fingerprint, fingerprint_if_any, refuse_seen, s
 from omnifair.inputs import Classes, Given, as_given, checked_labels
 from omnifair.problem import Array, Bits, Problem, bind_like
 from omnifair.rates import Rate
-from omnifair.search.loop import Solution, Status, Steps, Strategy
+from omnifair.search.loop import Solution, Status, Steps, Strategy, following
 from omnifair.training import Proposal, Setting, Trial
 from omnifair.validation import ValidationSet, part_off
 
@@ -230,7 +230,7 @@ class Cautious:
     """Makes a strategy aim inside the bounds, and keeps the models that might be certified.
 
     The loop shows it every trial (:meth:`watch`); of these it keeps none that is neither safer
-    nor better than another.
+    nor better than another of its kind: those that a strategy would choose, and exploratory ones.
 
     Parameters
     ----------
@@ -260,11 +260,24 @@ class Cautious:
             self.aims = aims_of(self.problem, trial, self.rows, self.confidence)
         if trial.proposal.share >= 1:
             found = (self.aims.safety(trial.measurement.violations), trial)
-            self.kept = _front([*self.kept, found])
+            explored = trial.proposal.exploratory
+            same = [f for f in self.kept if f[1].proposal.exploratory == explored]
+            others = [f for f in self.kept if f[1].proposal.exploratory != explored]
+            self.kept = sorted(
+                [*others, *_front([*same, found])],
+                key=lambda f: (-f[0], f[1].proposal.exploratory, f[1].measurement.merit),
+            )
 
     def path(self) -> tuple[Trial, ...]:
-        """What to test, the safest first: what is as far inside as was aimed at, or the safest."""
+        """What to test, the safest first: what is as far inside as was aimed at, or the safest.
+
+        After a model that the strategy would choose no exploratory one is tested: what is kept is
+        the last that passes, and the best of many that were only tried has most luck.
+        """
         safe = [trial for safety, trial in self.kept if safety >= 1 - 1e-6]
+        explored = [trial.proposal.exploratory for trial in safe]
+        founded = explored.index(False) if False in explored else len(safe)
+        safe = [t for k, t in enumerate(safe) if k < founded or not explored[k]]
         if len(safe) > TESTED:
             places = np.linspace(0, len(safe) - 1, TESTED).round().astype(int)
             safe = [safe[i] for i in places]
@@ -272,10 +285,17 @@ class Cautious:
 
     def steps(self, setting: Setting) -> Steps:
         """The strategy's own, with tighter bounds; then one model that is safer."""
-        opening = self.strategy.steps(setting)
-        first = next(iter(next(opening)))
+        opening, start = self.strategy.steps(setting), None
+        waiting = list(next(opening))
+        while start is None:
+            first = waiting[0]
+            try:
+                [start] = yield [first]
+            except TrainingError as error:  # perhaps the strategy knows another way
+                waiting = following(opening.throw, error)
+                if not waiting:
+                    raise
         opening.close()
-        [start] = yield [first]
         assert self.aims is not None  # the loop has shown it the trial
         inside = self.aims.inside
         inner = self.strategy.steps(replace(setting, problem=_tightened(setting.problem, inside)))
@@ -283,12 +303,13 @@ class Cautious:
             waiting = list(next(inner, ()))
             while waiting:
                 new = [p for p in waiting if not p.repeats(first)]
-                found = iter((yield new) if new else ())
-                trials = [start if p.repeats(first) else next(found) for p in waiting]
                 try:
-                    waiting = list(inner.send([_seen_inside(t, inside) for t in trials]))
-                except StopIteration:
-                    waiting = []
+                    found = iter((yield new) if new else ())
+                except TrainingError as error:
+                    waiting = following(inner.throw, error)
+                    continue
+                trials = [start if p.repeats(first) else next(found) for p in waiting]
+                waiting = following(inner.send, [_seen_inside(t, inside) for t in trials])
         finally:
             inner.close()
         safer = _safer(start, self.path()[-1], self.aims)
@@ -344,7 +365,7 @@ def _safer(plain: Trial, best: Trial, aims: Aims) -> Proposal | None:
 
 @dataclass(frozen=True)
 class Kept:
-    """What comes of a search: a model, what is shown of it, and how often models were refitted."""
+    """What comes of a search: a model, what is shown of it, and the fits of its refits."""
 
     solution: Solution
     model: Any
@@ -356,7 +377,7 @@ def certified(
     solution: Solution,
     path: Sequence[Trial],
     aside: Aside,
-    refit: Callable[[Trial], Any] | None,
+    refit: Callable[[Trial], tuple[Any, int]] | None,
 ) -> Kept:
     """Test what a search found, the safest first; keep the last that passed, or the safest.
 
@@ -365,10 +386,13 @@ def certified(
     if refit is not None and len(path) > 2:
         path = [path[0], path[-1]]
     models: list[Any] = []
+    refits: list[int] = []
 
     def tested() -> Iterator[Bits]:
         for trial in path:
-            models.append(trial.models[0] if refit is None else refit(trial))
+            model, took = (trial.models[0], 0) if refit is None else refit(trial)
+            models.append(model)
+            refits.append(took)
             yield aside.predictions(models[-1])
 
     found = first_certified(aside.problem, tested(), aside.confidence)
@@ -387,6 +411,6 @@ def certified(
     return Kept(
         replace(solution, trial=path[place], status=status),
         models[place],
-        0 if refit is None else sum(t.proposal.parts for t in path[: len(models)]),
+        sum(refits),
         certificate,
     )

@@ -42,6 +42,7 @@ from omnifair.progress import Progress
 from omnifair.rates import Rate
 from omnifair.report import Report, explain, make_report, plain_report
 from omnifair.search import GuidedSearch, Status, search
+from omnifair.search.loop import is_strategy, models_kept
 from omnifair.training import Fold, Setting, Trainer, Trial
 from omnifair.validation import (
     TRAIN,
@@ -265,8 +266,8 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         strategy = GuidedSearch() if strategy is None else strategy
         cautious = None if aside is None else aside.cautious(strategy, trainer.setting.problem)
         refits = (1 if aside is None else 2) * (bool(self.refit) or len(parts) > 1)
-        parts_of_model = getattr(strategy, "parts", 1)  # estimators that a refit trains at most
-        fits = self._max_fits(trainer.fits_per_trial, refits * parts_of_model)
+        each = models_kept(strategy, trainer.setting)  # what one refit trains at most
+        fits = self._max_fits(trainer.fits_per_trial, refits * each)
         structure = problem.structure
         progress = Progress(
             {str(c.measure): f"{c.sense} {c.bound:g}" for c in structure.constraints},
@@ -292,13 +293,13 @@ class FairClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         finally:
             progress.close()
 
-        def refit(trial: Trial) -> Any:
+        def refit(trial: Trial) -> tuple[Any, int]:
             return trainer.refit(trial, X, problem)
 
         if aside is not None and cautious is not None:
             return certified(solution, cautious.path(), aside, refit if refits else None)
-        model = refit(solution.trial) if refits else solution.trial.models[0]
-        return Kept(solution, model, refits * solution.trial.proposal.parts)
+        model, took = refit(solution.trial) if refits else (solution.trial.models[0], 0)
+        return Kept(solution, model, took)
 
     def _fit_plain(self, X: Any, labels: NDArray[Any], sample_weight: Any, seed: int) -> Self:
         """No constraints: the estimator as it is, with its own errors."""
@@ -486,10 +487,9 @@ def _forget(model: FairClassifier) -> None:
 def _check_settings(model: FairClassifier) -> None:
     """Refuse settings of the search that would be misread, before anything is trained."""
     strategy, callback = model.strategy, model.callback
-    methods = [getattr(strategy, name, None) for name in ("steps", "budget")]
-    is_strategy = all(map(callable, methods)) and not isinstance(strategy, type)
+    known = strategy is None or is_strategy(strategy)
     for fine, name, wanted in (
-        (strategy is None or is_strategy, "strategy", "a strategy such as GuidedSearch(), or None"),
+        (known, "strategy", "a strategy such as GuidedSearch(), or None"),
         (callback is None or callable(callback), "callback", "a function, or None"),
         (model.warm_start in ("auto", True, False), "warm_start", "'auto', True or False"),
         (_is_switch(model.refit), "refit", "True or False"),

@@ -142,6 +142,15 @@ def learner_for(
     return Learner(estimator, keywords, seed, can_start_warm(estimator, asked=warm_start), binned)
 
 
+def has_probabilities(estimator: Any) -> bool:
+    """Whether it has ``predict_proba``, or may have it once it is fitted.
+
+    One that shows not even its ``predict`` before (a ``StackingClassifier``) tells nothing by that.
+    """
+    later = not hasattr(estimator, "predict") and hasattr(type(estimator), "predict_proba")
+    return later or hasattr(estimator, "predict_proba")
+
+
 def can_start_warm(estimator: Any, *, asked: bool | None) -> bool:
     """Whether trainings go on from the coefficients of a model: by itself where it is safe.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,9 @@ class Report:
     """Everything a reviewer asks of one fit. ``print`` it, or take it as :meth:`to_dict`.
 
     ``diagnosis`` says why the constraints were not met; None where they were.
+    ``joint`` says whether the model is a ``PlugInClassifier``, which decides by a joint model of
+    groups and labels where the gain expected of a positive decision exceeds ``offset``.
+    ``plain_objective_value`` is that of the plain estimator, NaN where the search did not train it.
     """
 
     status: Status
@@ -64,6 +68,8 @@ class Report:
     diagnosis: Diagnosis | None = None
     notes: tuple[str, ...] = ()
     certificate: Certificate | None = None
+    joint: bool = False
+    offset: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -83,11 +89,15 @@ class Report:
             f"  model      {self.estimator}, {trainings}; {self.measured_model}",
             f"  measured   on {self.measured_on}; positive class {self.positive}",
         ]
+        if self.joint:
+            lines[2:2] = [
+                "  decides    where a joint model of groups and labels expects a gain of more than "
+                f"{self.offset:.4g} (a PlugInClassifier)"
+            ]
         if self.status is not Status.UNCONSTRAINED:
-            lines.append(
-                f"  objective  {self.objective} {self.objective_value:.4f} "
-                f"(plain model {self.plain_objective_value:.4f})"
-            )
+            plain = self.plain_objective_value
+            beside = "" if np.isnan(plain) else f" (plain model {plain:.4f})"
+            lines.append(f"  objective  {self.objective} {self.objective_value:.4f}{beside}")
         if self.asked:
             lines += [
                 "",
@@ -154,7 +164,7 @@ def make_report(
         estimator=estimator,
         objective=str(structure.objective),
         objective_value=measured.objective,
-        plain_objective_value=float(solution.records[0][str(structure.objective)]),
+        plain_objective_value=_plain_value(solution),
         asked=tuple(asked),
         rates=rates,
         trainings=trainings,
@@ -166,7 +176,17 @@ def make_report(
         else diagnose(problem, solution.trials, solution.trial),
         notes=tuple(_notes(solution, problem)),
         certificate=certificate,
+        joint=solution.trial.proposal.joint,
+        offset=solution.trial.proposal.offset,
     )
+
+
+def _plain_value(solution: Solution) -> float:
+    """The objective of the plain estimator, trained on all rows to train on; NaN without it."""
+    for trial in solution.trials:
+        if not trial.proposal.joint and trial.proposal.share >= 1 and not trial.multipliers.any():
+            return trial.measurement.objective
+    return float("nan")
 
 
 def plain_report(*, estimator: str, positive: str) -> Report:
@@ -206,6 +226,10 @@ def _notes(solution: Solution, problem: Problem) -> list[str]:
         )
     if solution.status is Status.UNCERTIFIED and solution.cut is not None:
         notes.append(_CUT[solution.cut])
+    notes += [
+        f"a training failed and the search went on without it: {shorten(said, 400)}"
+        for said in solution.failures
+    ]
     notes += too_little_data(problem, solution.trial.measurement)
     if solution.trial.satisfied:  # where they are not met, the diagnosis says it
         notes += finer_than_noise(problem, solution.trial.measurement)

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from omnifair.bins import Bins
 from omnifair.errors import LearnerError, TrainingError
 from omnifair.inputs import Classes
-from omnifair.learners import Learner
+from omnifair.learners import Learner, has_probabilities
 from omnifair.plugin import PlugInClassifier, averaged, chance_of, spread
 from omnifair.problem import Array, Bits, Measurement, Problem
 from omnifair.rates import Coefficients
@@ -37,8 +37,8 @@ class Proposal:
     multipliers out. ``joint`` decides by a joint model of groups and labels, which is trained
     once, rather than by a model of its own: where the expected gain exceeds ``offset``. How
     likely a label is, the models of the trial ``plain`` say with it, where there is one. What is
-    ``exploratory`` only shows the way to a proposal that is not, and is kept where none is better
-    founded.
+    ``exploratory`` only shows the way to a proposal that is not, and is kept where none that is not
+    meets the bounds (with ``confidence``: by as much as is aimed at).
     """
 
     multipliers: Array
@@ -50,11 +50,6 @@ class Proposal:
     offset: float = 0.0
     plain: Trial | None = None
     exploratory: bool = False
-
-    @property
-    def parts(self) -> int:
-        """How many fitted estimators one model of it consists of."""
-        return 2 if self.joint and self.plain is not None else 1
 
     def repeats(self, other: Proposal) -> bool:
         """Whether both are of one training, and take their weights from nowhere."""
@@ -137,7 +132,7 @@ class Trainer:
     trained: int = 0
     _start: tuple[Any, ...] = ()  # the models that warm starts go on from
     _joints: list[_Joint] = field(default_factory=list)
-    _labelled: tuple[Trial, list[Array]] | None = None  # chances with the labels of a plain trial
+    _table: tuple[Any, Array] | None = None  # the joint model's chances, with which plain models
     _bits: dict[tuple[int, int], tuple[Any, Bits]] = field(default_factory=dict)
     _tried: dict[tuple[int, float], tuple[Any, Problem]] = field(default_factory=dict)
     _bins: dict[tuple[int, float], Bins] = field(default_factory=dict)
@@ -256,33 +251,37 @@ class Trainer:
             except Exception as error:
                 raise TrainingError(self._what_failed(number, [proposal], error)) from error
         models, bits = [], []
-        chances = np.zeros((len(setting.problem), self._joints[0].chances.shape[1]))
-        known = self._chances(proposal.plain)
+        chances = self._chances(proposal.plain)
         for k, (fold, joint) in enumerate(zip(setting.folds, self._joints, strict=True)):
             point = self._point(proposal, k, fold.X_train, fold.train)
             labels = self._labels(proposal.plain, k)
             model = self._plugin(joint, labels, fold.train, proposal, point)
             models.append(model)
-            bits.append((known[k] @ model.gains.ravel() > 0).astype(np.int8))
-            chances[fold.rows] = known[k]
+            here = chances if len(setting.folds) == 1 else chances[fold.rows]
+            bits.append((here @ model.gains.ravel() > 0).astype(np.int8))
         seconds = perf_counter() - start
         return self._trial(number, proposal, tuple(models), bits, fits, seconds, chances)
 
-    def _chances(self, plain: Trial | None) -> list[Array]:
-        """The chances of each fold's measured rows; asked of the models once."""
-        if plain is None:
-            return [joint.chances for joint in self._joints]
-        if self._labelled is None or self._labelled[0].models is not plain.models:
-            positive, found = self.setting.classes.positive, []
-            for k, (fold, joint) in enumerate(zip(self.setting.folds, self._joints, strict=True)):
-                said = self._labels(plain, k)
-                if said is None:
-                    found.append(joint.chances)
-                    continue
-                chance = chance_of(said.model, fold.X_test, positive, said.odds)
-                found.append(averaged(joint.chances, chance))
-            self._labelled = (plain, found)
-        return self._labelled[1]
+    def _chances(self, plain: Trial | None) -> Array:
+        """The chances of the measured rows: one table, which all trials share."""
+        models = None if plain is None else plain.models
+        if self._table is None or self._table[0] is not models:
+            parts = [self._chances_of(k, plain) for k in range(len(self.setting.folds))]
+            table = parts[0]
+            if len(parts) > 1:
+                table = np.empty((len(self.setting.problem), parts[0].shape[1]))
+                for fold, part in zip(self.setting.folds, parts, strict=True):
+                    table[fold.rows] = part
+            self._table = (models, table)
+        return self._table[1]
+
+    def _chances_of(self, k: int, plain: Trial | None) -> Array:
+        """The chances of a fold's measured rows, asked of the models."""
+        joint, said = self._joints[k], self._labels(plain, k)
+        if said is None:
+            return joint.chances
+        X, positive = self.setting.folds[k].X_test, self.setting.classes.positive
+        return averaged(joint.chances, chance_of(said.model, X, positive, said.odds))
 
     def _labels(self, plain: Trial | None, k: int) -> _Labels | None:
         """What a plain trial's model of a fold says of labels; None where it says nothing."""
@@ -309,20 +308,21 @@ class Trainer:
             joint.model, joint.codes, gains, order, labels.model, labels.odds
         )
 
-    def refit(self, trial: Trial, X: Any, problem: Problem) -> Any:
-        """The learner trained once more, with a trial's multipliers, on other rows."""
+    def refit(self, trial: Trial, X: Any, problem: Problem) -> tuple[Any, int]:
+        """A trial's model trained once more, on other rows, and how many fits that took."""
         setting, proposal = self.setting, trial.proposal
         point = self._point(proposal, 0, X, problem)
         try:
             if not proposal.joint:
-                return _fit(setting, X, problem, trial.multipliers, point)
+                return _fit(setting, X, problem, trial.multipliers, point), 1
             joint = _fit_joint(setting.learner, Fold(X, problem, X, np.arange(len(problem))))
             labels, odds = None, _odds(problem)
             if proposal.plain is not None and odds is not None:
                 nothing = proposal.plain.multipliers
                 start = self._point(proposal.plain.proposal, 0, X, problem)
                 labels = _Labels(_fit(setting, X, problem, nothing, start), odds)
-            return self._plugin(joint, labels, problem, proposal, point)
+            model = self._plugin(joint, labels, problem, proposal, point)
+            return model, 1 if labels is None else 2
         except Exception as error:
             raise TrainingError(
                 self._what_failed(trial.number, [proposal], error, "the last, on all rows")
@@ -362,9 +362,12 @@ class Trainer:
         if len(proposals) > 1:
             which = f"{number} to {number + len(proposals) - 1} (one of them)"
         how = f"multipliers {said}" if said else "no multipliers (the plain estimator)"
+        if proposals[0].joint:  # it is trained without multipliers, whatever they are
+            how = "the joint model of groups and labels"
         return (
             f"Training {which or number} of {type(self.setting.learner.estimator).__name__} "
-            f"failed, with {how if len(proposals) == 1 else 'different multipliers'}: "
+            f"failed, {'as' if proposals[0].joint else 'with'} "
+            f"{how if len(proposals) == 1 else 'different multipliers'}: "
             f"{type(error).__name__}: {error}"
         )
 
@@ -430,7 +433,7 @@ def _fit_joint(learner: Learner, fold: Fold) -> _Joint:
 
 def why_not_joint(learner: Learner, problem: Problem) -> str | None:
     """Why a joint model of this learner could not decide; None where it can."""
-    if not hasattr(learner.estimator, "predict_proba"):
+    if not has_probabilities(learner.estimator):
         return (
             f"{type(learner.estimator).__name__} has no predict_proba, which a joint model of "
             "groups and labels needs."

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from omnifair.errors import TrainingError
 from omnifair.problem import Measurement, Problem
 from omnifair.training import Proposal, Setting, Trainer, Trial
 
@@ -67,7 +68,8 @@ class Solution:
     """What a search found: the best trial (or the closest), and the record of all.
 
     ``trials`` are all of them, without their models and predictions; ``cut`` is what ended the
-    search where it was not through, whether or not the constraints were met by then.
+    search where it was not through, whether or not the constraints were met by then. ``failures``
+    says of trainings that failed what was wrong, where the strategy went on without them.
     """
 
     trial: Trial
@@ -76,6 +78,7 @@ class Solution:
     smallest: tuple[Measurement, ...]
     trials: tuple[Trial, ...]
     cut: Status | None = None
+    failures: tuple[str, ...] = ()
 
     @property
     def fits(self) -> int:
@@ -95,6 +98,8 @@ def search(
 
     Returns the most accurate trial that meets every constraint, or else the closest one. An
     interrupt (Ctrl-C) ends the search with what was found so far. ``watch`` is shown each trial.
+    A training that fails is thrown into the strategy as its ``TrainingError``: one that knows
+    another way goes on, any other lets it out.
     """
     started = monotonic()
     problem = trainer.setting.problem
@@ -106,12 +111,14 @@ def search(
     records: list[dict[str, Any]] = []
     nearest: list[Measurement] = []
     seen: list[Trial] = []
+    failures: list[TrainingError] = []
     steps = strategy.steps(trainer.setting)
     ended: Status | None = None
     try:
         waiting = list(next(steps, ()))
         while waiting and ended is None:
             trials: list[Trial] = []
+            failed: TrainingError | None = None
             while waiting:
                 batch = waiting[: trainer.at_once]
                 if left is not None:
@@ -121,7 +128,13 @@ def search(
                 if not batch or (late and best is not None):
                     ended = Status.BUDGET
                     break
-                for trial in trainer.train(batch):
+                costs = sum(map(trainer.cost, batch))
+                try:
+                    trained = trainer.train(batch)
+                except TrainingError as error:
+                    left, failed = None if left is None else left - costs, error
+                    break
+                for trial in trained:
                     left = None if left is None else left - trial.fits
                     best = trial if best is None or _rank(trial) > _rank(best) else best
                     nearest = _nearest(nearest, trial.measurement, problem)
@@ -131,20 +144,49 @@ def search(
                         watch(trial)
                     notify(records[-1])
                     trials.append(trial)
-            if ended is None:
-                try:
-                    waiting = list(steps.send(trials))
-                except StopIteration:
-                    waiting = []
+            if failed is not None:
+                waiting = following(steps.throw, failed)
+                failures.append(failed)
+            elif ended is None:
+                waiting = following(steps.send, trials)
     except KeyboardInterrupt:
         if best is None:
             raise
         ended = Status.INTERRUPTED
     finally:
         steps.close()
-    assert best is not None  # the budget allows for one training, which estimator.py checks
+    if best is None:  # the budget allows for one training, which estimator.py checks: it failed
+        raise failures[0]
     status = Status.SATISFIED if best.satisfied else ended or Status.INFEASIBLE
-    return Solution(best, status, tuple(_same_keys(records)), tuple(nearest), tuple(seen), ended)
+    return Solution(
+        best,
+        status,
+        tuple(_same_keys(records)),
+        tuple(nearest),
+        tuple(seen),
+        ended,
+        tuple(map(str, failures)),
+    )
+
+
+def models_kept(strategy: Strategy, setting: Setting) -> int:
+    """How many fitted estimators a strategy's model consists of at most; one unless it says."""
+    asked = getattr(strategy, "models_kept", None)
+    return 1 if asked is None else int(asked(setting))
+
+
+def is_strategy(value: Any) -> bool:
+    """Whether it has what a strategy needs; a class of them is none."""
+    methods = (getattr(value, name, None) for name in ("steps", "budget"))
+    return all(map(callable, methods)) and not isinstance(value, type)
+
+
+def following(go: Callable[[Any], Sequence[Proposal]], value: Any) -> list[Proposal]:
+    """What a strategy's generator asks for next, sent (or thrown) a value; nothing at its end."""
+    try:
+        return list(go(value))
+    except StopIteration:
+        return []
 
 
 def _affordable(batch: list[Proposal], trainer: Trainer, left: int) -> list[Proposal]:
@@ -206,6 +248,8 @@ def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
     record["worst_violation"] = measured.worst
     record["undefined"] = ", ".join(undefined)
     record["seconds"] = trial.seconds
+    if trial.proposal.joint:
+        record["joint"] = True
     if trial.proposal.offset:
         record["offset"] = trial.proposal.offset
     for k in np.flatnonzero(trial.multipliers):
@@ -214,6 +258,6 @@ def _record(trial: Trial, problem: Problem) -> dict[str, Any]:
 
 
 def _same_keys(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A multiplier that a training did not use was 0 there."""
+    """A multiplier that a training did not use was 0 there; most are not joint."""
     keys = dict.fromkeys(key for record in records for key in record)
-    return [{key: record.get(key, 0.0) for key in keys} for record in records]
+    return [{key: record.get(key, key != "joint" and 0.0) for key in keys} for record in records]

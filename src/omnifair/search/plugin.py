@@ -38,7 +38,9 @@ class PlugIn:
     Parameters
     ----------
     tries
-        How many multipliers are tried and measured one by one at most. They cost no training.
+        How many multipliers are measured one by one, at most where they meet the bounds. The search
+        for better ones ends before where a third as many brought nothing better; where bounds are
+        not met it goes on while they come closer. They cost no training.
     plain
         Whether to train the plain estimator too: where it meets the bounds it is what is kept,
         and where it does not, it says with the joint model how likely a label is. This is more
@@ -48,14 +50,13 @@ class PlugIn:
     tries: int = 60
     plain: bool = False
 
-    @property
-    def parts(self) -> int:
-        """How many fitted estimators the kept model consists of."""
-        return 2 if self.plain else 1
-
     def budget(self, problem: Problem) -> int | None:
         """One; two with the plain model."""
-        return self.parts
+        return 2 if self.plain else 1
+
+    def models_kept(self, setting: Setting) -> int:
+        """How many fitted estimators the kept model consists of."""
+        return 2 if self.plain else 1
 
     def suits(self, setting: Setting) -> bool:
         """Whether the learner has probabilities, and rates are made of counts."""
@@ -89,7 +90,8 @@ class PlugIn:
         best = max(seen, key=standing)
         [trial] = yield [refined(setting, seen)]
         if best.satisfied and not trial.satisfied:
-            # Rounding parted what was measured there from what was decided.
+            # The best was judged there too. Rounding, where gains tie with the offset, parted what
+            # was judged from what is decided.
             yield [replace(best.proposal, exploratory=False)]
 
     @staticmethod

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,32 +49,48 @@ PRICE = 1.0
 def refined(setting: Setting, trials: Sequence[Trial]) -> Proposal:
     """The best decisions by the chances of joint trials, near the multipliers of the best of them.
 
-    Weights stay taken where that trial's were. Where nothing near it meets the bounds, it is what
-    comes closest to them.
+    The trials are of one joint model, so that their chances are the same.
+    Weights stay taken where that trial's were. Of many rows only some are looked at first; what is
+    best there, and the trial itself, are then judged on all rows. Where nothing near it meets the
+    bounds, it is what comes closest to them.
     """
     random = np.random.RandomState(setting.learner.seed)
     rows = some_rows(np.flatnonzero(setting.problem.weights > 0), ROWS, random)
     trials = sorted(trials, key=standing, reverse=True)
-    best = trials[0]
+    best, expected = trials[0], _expected(setting.problem, trials[0], rows)
     if setting.problem.structure.depends_on_predictions and len(trials) > 1:
         # Far from where weights were taken they point the wrong way: another trial's may do better.
         best = max(
             trials[:POINTS],
-            key=lambda t: _roughly(View.of(setting, t, rows).take(rows), APART).order,
+            key=lambda t: _roughly(View.of(setting, t, expected).take(rows), APART).order,
         )
-    view = View.of(setting, best, rows)
-    found = _closer(view, _roughly(view.take(rows)))
+    for trial in (best, trials[0]):  # mostly the same
+        view = View.of(setting, trial, expected)
+        found = _nearby(view, view.take(rows), trial)
+        if found.met or best is trials[0]:
+            break
     if len(view.active) > 1:
         found = _one_by_one(view, found)
     multipliers = np.zeros(setting.problem.structure.n_rows)
     multipliers[view.active] = found.multipliers
-    return replace(best.proposal, multipliers=multipliers, offset=found.offset, exploratory=False)
+    return replace(trial.proposal, multipliers=multipliers, offset=found.offset, exploratory=False)
 
 
 def standing(trial: Trial) -> tuple[bool, float]:
     """By which trials are compared: the objective within the bounds, else the least violation."""
     measured = trial.measurement
     return trial.satisfied, measured.merit if trial.satisfied else -measured.worst
+
+
+def _nearby(view: View, some: View, trial: Trial) -> Choice:
+    """The best near a trial, itself included, for which some of the rows say roughly where."""
+    rough = _roughly(some)
+    itself = view.at(view.multipliers, np.array([trial.proposal.offset]))
+    found = [_closer(view, rough), itself]
+    if some is not view and not any(choice.met for choice in found):
+        # What all rows ask for may be elsewhere than near what is best on some of them.
+        found.append(_closer(view, _roughly(view)))
+    return max(found, key=lambda choice: choice.order)
 
 
 def _roughly(view: View, apart: int = 1) -> Choice:
@@ -123,7 +140,7 @@ class Choice:
     @property
     def order(self) -> tuple[bool, float]:
         """By which choices are compared."""
-        return self.met, self.value
+        return self.met, float(_even(self.value))
 
 
 @dataclass(frozen=True)
@@ -142,8 +159,8 @@ class View:
     unit: float  # what a right decision gains by the objective alone
 
     @classmethod
-    def of(cls, setting: Setting, trial: Trial, rows: NDArray[np.intp]) -> View:
-        """Of all measured rows, near a joint trial; ``rows`` are those to calibrate on."""
+    def of(cls, setting: Setting, trial: Trial, expected: Array) -> View:
+        """Of all measured rows, near a joint trial."""
         problem, chances = setting.problem, trial.chances
         assert chances is not None  # a joint model's trial has them
         active = np.flatnonzero(trial.multipliers)
@@ -158,8 +175,6 @@ class View:
                 one[k] = 0.0
             terms[fold.rows] = chances[fold.rows] @ np.column_stack(tables)
             units.append(float(np.abs(tables[0]).mean()))
-        likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1), rows))
-        expected = likely * problem.weights[:, None]
         unit = float(np.mean(units))
         return cls(problem, active, trial.multipliers[active], terms, expected, unit)
 
@@ -178,7 +193,7 @@ class View:
     def at(self, multipliers: Array, offsets: Array) -> Choice:
         """The best of rising offsets at some multipliers; the smallest one of equals."""
         met, value = self.judged(multipliers, offsets)
-        k = int(np.lexsort((np.abs(offsets), -value, ~met))[0])
+        k = int(np.lexsort((np.abs(offsets), -_even(value), ~met))[0])
         return Choice(multipliers, float(offsets[k]), bool(met[k]), float(value[k]))
 
     def judged(self, multipliers: Array, offsets: Array) -> tuple[NDArray[np.bool_], Array]:
@@ -246,6 +261,19 @@ class View:
         for rate, positions in self._positions.items():
             rates[:, positions] = rate.value(cells[:, [metrics[p].group for p in positions]])
         return rates
+
+
+def _expected(problem: Problem, trial: Trial, rows: NDArray[np.intp]) -> Array:
+    """With which weight each row is expected in each atom and label, calibrated on some rows."""
+    chances = trial.chances
+    assert chances is not None  # a joint model's trial has them
+    likely = with_labels(chances, calibrated(problem, chances[:, 1::2].sum(axis=1), rows))
+    return likely * problem.weights[:, None]
+
+
+def _even(value: Any) -> Any:
+    """Values that differ by rounding alone made equal."""
+    return np.round(value, 12)
 
 
 def _mean(measured: Array, expected: Array, share: float) -> Array:
