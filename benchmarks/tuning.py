@@ -106,9 +106,9 @@ def run(method: Method, task: Task, test: Part) -> dict[str, Any]:
     return result(method, tuned, task.goal, test)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def table_of(name: str) -> Table:
-    """A table, loaded once."""
+    """A table, loaded once: all of them take little memory, and much time to read."""
     return load(name)
 
 
