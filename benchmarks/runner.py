@@ -12,6 +12,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from benchmarks import machine, store
 from benchmarks.objective import Form
 from benchmarks.store import Cell
@@ -181,6 +183,10 @@ def _line(cell: Cell, found: dict[str, Any]) -> str:
 
 
 def single_threaded() -> None:
-    """One thread for all libraries, so that times compare; before they are imported."""
+    """One thread for all libraries, so that times compare: here, and in processes begun from here.
+
+    What is imported has read the environment already, and is told; what is not yet, reads it.
+    """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+        os.environ[name] = "1"
+    threadpool_limits(1)

@@ -488,6 +488,26 @@ def test_cells_of_all_experiments_differ_and_name_known_methods():
     assert {cell["method"] for cell in accuracy.cells(SMOKE)} == set(METHODS)
 
 
+def test_benchmarks_run_in_one_thread_though_numpy_was_imported_before():
+    script = (
+        "import numpy, threadpoolctl\n"
+        "from benchmarks.runner import single_threaded\n"
+        "single_threaded()\n"
+        "numpy.ones((50, 50)) @ numpy.ones((50, 50))\n"
+        "print(max(pool['num_threads'] for pool in threadpoolctl.threadpool_info()))"
+    )
+    several = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, **several},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "1"
+
+
 def test_the_harness_needs_no_data_to_be_imported():
     environment = {**os.environ, "OMNIFAIR_DATA": os.devnull}
     command = [sys.executable, "-m", "benchmarks", "list"]
