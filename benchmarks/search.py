@@ -29,6 +29,7 @@ from sklearn.base import clone
 
 from benchmarks.datasets import Split, Table, cut, load
 from benchmarks.learners import make
+from benchmarks.runner import single_threaded
 from omnifair import (
     BestOf,
     Constraint,
@@ -545,6 +546,7 @@ def main() -> None:
         help="for --scale",
     )
     arguments = parser.parse_args()
+    single_threaded()
     warnings.simplefilter("ignore")
     STORE.parent.mkdir(exist_ok=True)
     if arguments.scale:
