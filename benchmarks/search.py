@@ -219,7 +219,7 @@ def run(case: Case, learner: str, number: int, method: str, split: Split) -> Cel
         ).fit(split.train.X, split.train.y, sensitive_features={"group": split.train.group})
         seconds = process_time() - start
         predict = model.predict
-        trainings, status = len(model.trials_), str(model.status_)
+        trainings, status = int(model.report().trainings), str(model.status_)
         bits = predict(split.validation.X)
         worst = excess(case, split.validation.y, bits, split.validation.group)
         validation = float(np.mean(bits == split.validation.y))
