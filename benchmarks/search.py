@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -480,14 +480,14 @@ def scale(sizes: Iterable[int], learners: Iterable[str]) -> Iterator[Scaled]:
         split = cut(table, 0, rows)
         estimator = make(learner)
         plain = [plain_seconds(estimator, split)]
-        start = process_time()
+        start, begun = process_time(), perf_counter()
         model = FairClassifier(
             estimator,
             gap(SP, by="group") <= 0.03,
             validation=(split.validation.X, split.validation.y, {"group": split.validation.group}),
             random_state=0,
         ).fit(split.train.X, split.train.y, sensitive_features={"group": split.train.group})
-        whole = process_time() - start
+        whole, passed = process_time() - start, perf_counter() - begun
         plain.append(plain_seconds(estimator, split))  # before and after: other work comes and goes
         every = [trial["seconds"] for trial in model.trials_]
         full = [trial["seconds"] for trial in model.trials_ if trial["share"] >= 1]
@@ -498,7 +498,7 @@ def scale(sizes: Iterable[int], learners: Iterable[str]) -> Iterator[Scaled]:
             len(full),
             float(np.mean(plain)),
             float(np.median(full)),
-            1 - sum(every) / whole,
+            1 - sum(every) / passed,  # a training says how much time passed
             whole / float(np.mean(plain)),
             model.status_ == "satisfied",
         )
