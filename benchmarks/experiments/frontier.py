@@ -131,9 +131,9 @@ def section(records: list[Record]) -> str:
         "At each bound, a method's model is chosen on validation from all that it fitted for any "
         "of the bounds.",
         figure("frontier", drawn),
-        "(Points more than 0.06 below the highest are outside of the figures.) Curves and areas are "
-        "means over the splits that a method was run on, and not all were run on the same; what is "
-        "judged below compares two methods on the splits that both have.",
+        "(Points more than 0.06 below the highest are outside of the figures.) Curves and areas "
+        "are means over the splits that a method was run on, and not all were run on the same; "
+        "what is judged below compares two methods on the splits that both have.",
         "Area under the frontier: the mean, over gaps from 0 to the plain model's, of the best "
         "accuracy (in %) among a method's models of that test gap or less. The plain model and "
         "the same decision for everybody (a gap of 0) count for all.",
