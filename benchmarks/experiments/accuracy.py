@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import paper
 from benchmarks.aims import Aim, not_run
-from benchmarks.experiments.common import DATASETS, method_of, task_for
+from benchmarks.experiments.common import DATASETS, JUDGED, method_of, task_for
 from benchmarks.methods import METHODS
 from benchmarks.objective import Form, Goal
 from benchmarks.store import Cell, Record
@@ -158,8 +158,6 @@ ASKED = (
     "than 0.005, in at least 13 of the 16 cells (among methods that need no group at prediction "
     "and met the bound on validation in at least half of the splits)"
 )
-# Judged are the default, which returns the user's own learner, and the most accurate strategy.
-JUDGED = ("omnifair", "omnifair BestOf")
 
 
 def aims(records: list[Record]) -> list[Aim]:

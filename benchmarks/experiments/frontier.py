@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import paper
 from benchmarks.aims import Aim, not_run
-from benchmarks.experiments.common import method_of, points, task_for
+from benchmarks.experiments.common import JUDGED, method_of, points, task_for
 from benchmarks.methods import METHODS
 from benchmarks.objective import Form, Goal
 from benchmarks.store import Cell, Record
@@ -147,10 +147,6 @@ ASKED = (
     "the area under {}'s frontier is at least that of every peer's on each panel, within two "
     "standard errors over splits"
 )
-
-
-# Judged are the default, which returns the user's own learner, and the most accurate strategy.
-JUDGED = ("omnifair", "omnifair BestOf")
 
 
 def aims(records: list[Record]) -> list[Aim]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import paper
 from benchmarks.aims import Aim, not_run
-from benchmarks.experiments.common import method_of, points, task_for
+from benchmarks.experiments.common import JUDGED, method_of, points, task_for
 from benchmarks.experiments.frontier import mean_curve
 from benchmarks.methods import METHODS
 from benchmarks.objective import Form, Goal
@@ -81,8 +81,6 @@ def section(records: list[Record]) -> str:
     )
 
 
-# Judged are the default, which returns the user's own learner, and the most accurate strategy.
-JUDGED = ("omnifair", "omnifair BestOf")
 ASKED = "{}: a largest gap over the three races of at most 0.03 at an accuracy loss below 2 points"
 
 

@@ -84,6 +84,15 @@ class Structure:
         rates = [m.rate for m in self.metrics] + [self.objective]
         return any(rate.depends_on_predictions for rate in rates)
 
+    @cached_property
+    def by_rate(self) -> dict[Rate, NDArray[np.intp]]:
+        """The positions of the metrics of each rate that is made of cells."""
+        found: dict[Rate, list[int]] = {}
+        for position, metric in enumerate(self.metrics):
+            if isinstance(metric.rate, Rate):
+                found.setdefault(metric.rate, []).append(position)
+        return {rate: np.array(positions, dtype=np.intp) for rate, positions in found.items()}
+
     def metric_text(self, position: int) -> str:
         """One metric as people read it: ``selection_rate[sex=Female]``."""
         metric = self.metrics[position]

@@ -20,7 +20,6 @@ from scipy import sparse
 
 from omnifair.plugin import with_labels
 from omnifair.problem import TOLERANCE, Array, Problem
-from omnifair.rates import Rate
 from omnifair.search.joint import Calibration, some_rows
 from omnifair.training import Proposal, Setting, Trial, point_of
 from omnifair.weights import gain_table
@@ -246,19 +245,10 @@ class View:
         """The same as it is expected."""
         return np.asarray(self.expected.sum(axis=0).reshape(-1, 2))
 
-    @cached_property
-    def _positions(self) -> dict[Rate, NDArray[np.intp]]:
-        """The positions of each rate's metrics."""
-        found: dict[Rate, list[int]] = {}
-        for position, metric in enumerate(self.problem.structure.metrics):
-            assert isinstance(metric.rate, Rate)  # a joint model takes no others
-            found.setdefault(metric.rate, []).append(position)
-        return {rate: np.array(positions) for rate, positions in found.items()}
-
     def _rates(self, cells: Array) -> Array:
         metrics = self.problem.structure.metrics
         rates = np.empty((len(cells), len(metrics)))
-        for rate, positions in self._positions.items():
+        for rate, positions in self.problem.structure.by_rate.items():
             rates[:, positions] = rate.value(cells[:, [metrics[p].group for p in positions]])
         return rates
 

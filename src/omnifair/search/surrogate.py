@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from omnifair.problem import Array, Bits, Problem
-from omnifair.rates import Coefficients, Rate
+from omnifair.rates import Coefficients
 
 # Decisions are made soft over this width of the margin, so that rates move smoothly.
 SOFTNESS = 0.05
@@ -289,7 +289,7 @@ class Surrogate:
     def _tangent(self, cells: Array) -> _Line:
         structure = self.problem.structure
         slopes, origin = np.zeros((len(self._groups), 2)), np.zeros(len(self._groups))
-        for rate, positions in self._by_rate.items():
+        for rate, positions in structure.by_rate.items():
             here = cells[self._groups[positions]]
             # A rate of next to nobody swings without limit, and says as little as an undefined one.
             found = rate.slopes(here)
@@ -300,15 +300,6 @@ class Surrogate:
             origin[positions] -= (slopes[positions] * hits).sum(axis=1)
         objective = structure.sense * np.nan_to_num(structure.objective.slopes(cells[0]))
         return _Line(origin, slopes, objective)
-
-    @cached_property
-    def _by_rate(self) -> dict[Rate, NDArray[np.intp]]:
-        """The positions of each rate's metrics."""
-        found: dict[Rate, list[int]] = {}
-        for position, metric in enumerate(self.problem.structure.metrics):
-            assert isinstance(metric.rate, Rate)  # see Surrogate.of
-            found.setdefault(metric.rate, []).append(position)
-        return {rate: np.array(positions) for rate, positions in found.items()}
 
     # -- the best multipliers, by chances alone ----------------------------------------------------
 
